@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The annotation device: latches and callbacks. Any thread. */
+#include "dev/annot.h"
+
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "abi/board.h"
+
+struct annot {
+    struct annot_callbacks callbacks; /* [init] */
+    void *opaque;                     /* [init] */
+    uv_mutex_t lock;
+    /* [lock: lock] */
+    uint64_t counters_addr, counters_cpus;
+    uint64_t exit_status, panic_code, last_mark;
+    bool has_addr, has_cpus, has_exit, has_panic;
+    _Atomic uint64_t unknown; /* [atomic] relaxed, a statistic */
+};
+
+static const char *const counter_names[ANNOT_COUNTERS] = {
+#define COUNTER(name, text) #name,
+#include "abi/counters.inc"
+#undef COUNTER
+};
+
+static const char *const counter_texts[ANNOT_COUNTERS] = {
+#define COUNTER(name, text) text,
+#include "abi/counters.inc"
+#undef COUNTER
+};
+
+static void annot_count_unknown(struct annot *annot)
+{
+    atomic_fetch_add_explicit(&annot->unknown, 1, memory_order_relaxed);
+}
+
+static uint64_t annot_read(void *opaque, unsigned cpu, uint64_t offset,
+                           unsigned size)
+{
+    struct annot *annot = opaque;
+    uint64_t value = 0;
+    bool known = true;
+
+    (void)cpu;
+    (void)size;
+    uv_mutex_lock(&annot->lock);
+    switch (offset) {
+    case ANNOT_REG_ID:
+        value = ANNOT_ID;
+        break;
+    case ANNOT_REG_VERSION:
+        value = ANNOT_VERSION;
+        break;
+    case ANNOT_REG_COUNTERS_ADDR:
+        value = annot->counters_addr;
+        break;
+    case ANNOT_REG_COUNTERS_CPUS:
+        value = annot->counters_cpus;
+        break;
+    case ANNOT_REG_EXIT_STATUS:
+        value = annot->exit_status;
+        break;
+    case ANNOT_REG_PANIC:
+        value = annot->panic_code;
+        break;
+    case ANNOT_REG_MARK:
+        value = annot->last_mark;
+        break;
+    default:
+        known = false;
+        break;
+    }
+    uv_mutex_unlock(&annot->lock);
+    if (!known) {
+        annot_count_unknown(annot);
+    }
+    return value;
+}
+
+static void annot_write_counters(struct annot *annot, unsigned cpu,
+                                 uint64_t offset, uint64_t value)
+{
+    uint64_t addr, cpus;
+
+    uv_mutex_lock(&annot->lock);
+    if (offset == ANNOT_REG_COUNTERS_ADDR) {
+        annot->counters_addr = value;
+        annot->has_addr = true;
+    } else {
+        annot->counters_cpus = value;
+        annot->has_cpus = true;
+    }
+    addr = annot->counters_addr;
+    cpus = annot->counters_cpus;
+    uv_mutex_unlock(&annot->lock);
+    if (annot->callbacks.counters != NULL) {
+        annot->callbacks.counters(annot->opaque, cpu, addr, cpus);
+    }
+}
+
+static void annot_latch(struct annot *annot, uint64_t *field, bool *has,
+                        uint64_t value)
+{
+    uv_mutex_lock(&annot->lock);
+    *field = value;
+    if (has != NULL) {
+        *has = true;
+    }
+    uv_mutex_unlock(&annot->lock);
+}
+
+static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
+                        uint64_t value, unsigned size)
+{
+    struct annot *annot = opaque;
+    void (*call)(void *, unsigned, uint64_t) = NULL;
+
+    (void)size;
+    switch (offset) {
+    case ANNOT_REG_COUNTERS_ADDR:
+    case ANNOT_REG_COUNTERS_CPUS:
+        annot_write_counters(annot, cpu, offset, value);
+        return;
+    case ANNOT_REG_EXIT_STATUS:
+        annot_latch(annot, &annot->exit_status, &annot->has_exit, value);
+        call = annot->callbacks.exit_status;
+        break;
+    case ANNOT_REG_PANIC:
+        annot_latch(annot, &annot->panic_code, &annot->has_panic, value);
+        call = annot->callbacks.panic;
+        break;
+    case ANNOT_REG_MARK:
+        annot_latch(annot, &annot->last_mark, NULL, value);
+        call = annot->callbacks.mark;
+        break;
+    case ANNOT_REG_OP_BEGIN:
+        call = annot->callbacks.op_begin;
+        break;
+    case ANNOT_REG_OP_END:
+        call = annot->callbacks.op_end;
+        break;
+    default:
+        annot_count_unknown(annot);
+        return;
+    }
+    if (call != NULL) {
+        call(annot->opaque, cpu, value);
+    }
+}
+
+static const struct device_ops annot_ops = {
+    .read = annot_read,
+    .write = annot_write,
+};
+
+struct annot *annot_new(const struct annot_callbacks *callbacks, void *opaque)
+{
+    struct annot *annot = g_new0(struct annot, 1);
+
+    if (uv_mutex_init(&annot->lock) != 0) {
+        g_free(annot);
+        return NULL;
+    }
+    annot->callbacks = *callbacks;
+    annot->opaque = opaque;
+    return annot;
+}
+
+void annot_free(struct annot *annot)
+{
+    if (annot == NULL) {
+        return;
+    }
+    uv_mutex_destroy(&annot->lock);
+    g_free(annot);
+}
+
+bool annot_attach(struct annot *annot, struct bus *bus, GError **error)
+{
+    return bus_attach(bus,
+                      &(struct device_desc){
+                          .name = "annot",
+                          .base = BOARD_ANNOT_BASE,
+                          .size = BOARD_ANNOT_SIZE,
+                          .min_access = 8,
+                          .max_access = 8,
+                          .ops = &annot_ops,
+                          .opaque = annot,
+                      },
+                      error);
+}
+
+/* The getters only lock; the device behind a const pointer does not change. */
+static uv_mutex_t *annot_lock(const struct annot *annot)
+{
+    return (uv_mutex_t *)&annot->lock;
+}
+
+bool annot_counters_location(const struct annot *annot, uint64_t *out_addr,
+                             uint64_t *out_cpus)
+{
+    bool known;
+
+    uv_mutex_lock(annot_lock(annot));
+    known = annot->has_addr && annot->has_cpus;
+    if (known) {
+        *out_addr = annot->counters_addr;
+        *out_cpus = annot->counters_cpus;
+    }
+    uv_mutex_unlock(annot_lock(annot));
+    return known;
+}
+
+bool annot_exit_status(const struct annot *annot, uint64_t *out_status)
+{
+    bool known;
+
+    uv_mutex_lock(annot_lock(annot));
+    known = annot->has_exit;
+    if (known) {
+        *out_status = annot->exit_status;
+    }
+    uv_mutex_unlock(annot_lock(annot));
+    return known;
+}
+
+bool annot_panic_code(const struct annot *annot, uint64_t *out_code)
+{
+    bool known;
+
+    uv_mutex_lock(annot_lock(annot));
+    known = annot->has_panic;
+    if (known) {
+        *out_code = annot->panic_code;
+    }
+    uv_mutex_unlock(annot_lock(annot));
+    return known;
+}
+
+uint64_t annot_unknown_accesses(const struct annot *annot)
+{
+    return atomic_load_explicit(&annot->unknown, memory_order_relaxed);
+}
+
+const char *annot_counter_name(unsigned index)
+{
+    return index < ANNOT_COUNTERS ? counter_names[index] : NULL;
+}
+
+const char *annot_counter_text(unsigned index)
+{
+    return index < ANNOT_COUNTERS ? counter_texts[index] : NULL;
+}
