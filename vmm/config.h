@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one run is: parsed from the command line, checked, then never changed.
+ * Read from any thread.
+ */
+#ifndef VMM_CONFIG_H
+#define VMM_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <glib.h>
+
+#define VM_CPUS_MAX 512
+#define VM_MEM_MIN (UINT64_C(16) << 20)
+#define VM_MEM_MAX (UINT64_C(64) << 30)
+
+enum vm_tlb_mode { VM_TLB_BROADCAST, VM_TLB_IPI };
+enum vm_flush_mode { VM_FLUSH_SYNC, VM_FLUSH_BATCHED };
+enum vm_drain_mode { VM_DRAIN_MM, VM_DRAIN_DSB, VM_DRAIN_NONE };
+enum vm_engine { VM_ENGINE_PARALLEL };
+
+/* Every pointer is owned by the struct; NULL where not given. */
+struct vm_config {
+    char *workload; /* a bundled program; NULL with a kernel of one's own */
+    char *kernel;   /* path, never NULL once resolved */
+    char *initrd;
+    char *symbols; /* ELF file with the names of the kernel's addresses */
+    char *append;  /* as given */
+    char *cmdline; /* the kernel command line, composed, never NULL */
+    char **args;   /* what followed "--", never NULL */
+
+    unsigned cpus;
+    uint64_t mem; /* bytes, a multiple of 2 MiB */
+    enum vm_tlb_mode tlb;
+    enum vm_flush_mode flush;
+    enum vm_drain_mode drain;
+    unsigned tlb_sets, tlb_ways, walk_cache;
+    enum vm_engine engine;
+    unsigned workers;   /* threads that run vCPUs, 1..cpus */
+    unsigned timeout_s; /* 0: none */
+
+    char *stats_path; /* "-": standard output */
+    char *trace_path;
+    uint64_t trace_events; /* EVENT_BIT()s */
+    char **plugins;        /* FILE[,k=v...], never NULL */
+    bool attribute; /* count TLBI and DSB by PC; --stats or a comparison */
+    bool quiet;     /* no guest console */
+    bool verbose;
+};
+
+/* Which subcommand's command line it is. */
+enum vm_command { VM_COMMAND_RUN, VM_COMMAND_COMPARE };
+
+/*
+ * Parses what follows the subcommand's name. NULL and error: VM_ERROR_USAGE,
+ * or VM_ERROR_ENVIRONMENT if the bundled guest is missing.
+ */
+struct vm_config *vm_config_parse(enum vm_command command, int argc,
+                                  char *const *argv, GError **error);
+/* The help text of the subcommand, at most 80 columns wide. g_free() it. */
+char *vm_config_help(enum vm_command command);
+struct vm_config *vm_config_copy(const struct vm_config *config);
+/* Composes cmdline again, after a mode was changed in a fresh copy. */
+void vm_config_compose(struct vm_config *config);
+void vm_config_free(struct vm_config *config);
+
+/* --- a mode as the command line spells it --- */
+
+static inline const char *vm_tlb_mode_name(enum vm_tlb_mode mode)
+{
+    return mode == VM_TLB_IPI ? "ipi" : "broadcast";
+}
+
+static inline const char *vm_flush_mode_name(enum vm_flush_mode mode)
+{
+    return mode == VM_FLUSH_SYNC ? "sync" : "batched";
+}
+
+static inline const char *vm_drain_mode_name(enum vm_drain_mode mode)
+{
+    return mode == VM_DRAIN_MM ? "mm" : mode == VM_DRAIN_DSB ? "dsb" : "none";
+}
+
+static inline const char *vm_engine_name(enum vm_engine engine)
+{
+    (void)engine; /* one so far */
+    return "parallel";
+}
+
+/* "512M", "2G", "65536K", "1048576": false on anything else or overflow. */
+bool vm_size_parse(const char *text, uint64_t *out_bytes);
+
+#endif
