@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chooses the subcommand; help, version and error texts. Main thread. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "error.h"
+
+static const char main_help[] =
+    "Usage:\n"
+    "  shootdown COMMAND [OPTIONS] ...\n"
+    "\n"
+    "A virtual machine for one question: what happens between the moment a\n"
+    "kernel changes a page-table entry and the moment no CPU can use the old\n"
+    "translation any more. Each vCPU has a software TLB of its own; a small\n"
+    "guest kernel shoots entries down the way Linux does.\n"
+    "\n"
+    "Commands:\n"
+    "  run       boot the guest and run one workload, or a kernel of your own\n"
+    "  compare   one workload under {broadcast, ipi} x {sync, batched}: a "
+    "table\n"
+    "  list      workloads, plugins, events and counters by name\n"
+    "\n"
+    "  shootdown COMMAND --help   the options of a command, with examples\n"
+    "  shootdown --version        the version\n"
+    "\n"
+    "Begin with:\n"
+    "  shootdown list\n"
+    "  shootdown compare swap_bench\n"
+    "  shootdown run swap_bench --verbose\n";
+
+int cli_fail(const GError *error)
+{
+    fprintf(stderr, "shootdown: %s\n", error->message);
+    return exit_status_from_error(error);
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int print_help(enum vm_command command)
+{
+    g_autofree char *text = vm_config_help(command);
+
+    printf("%s", text);
+    return EXIT_FINE;
+}
+
+static int unknown_command(const char *name)
+{
+    static const char *const later[] = {"fuzz",  "replay", "minimize", "litmus",
+                                        "bench", "trace",  "lesson"};
+    g_autoptr(GError) error = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(later); i++) {
+        if (strcmp(name, later[i]) == 0) {
+            g_set_error(&error, VM_ERROR, VM_ERROR_USAGE,
+                        "the command '%s' is not there yet in this version",
+                        name);
+            return cli_fail(error);
+        }
+    }
+    g_set_error(&error, VM_ERROR, VM_ERROR_USAGE,
+                "'%s' is no command: accepted are run, compare and list; "
+                "'shootdown --help' explains them",
+                name);
+    return cli_fail(error);
+}
+
+int cli_main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : NULL;
+
+    if (!command) {
+        fprintf(stderr, "%s", main_help);
+        return EXIT_USAGE;
+    }
+    argc -= 2;
+    argv += 2;
+    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
+        strcmp(command, "help") == 0) {
+        printf("%s", main_help);
+        return EXIT_FINE;
+    }
+    if (strcmp(command, "--version") == 0) {
+        printf("shootdown %s\n", SHOOTDOWN_VERSION);
+        return EXIT_FINE;
+    }
+    if (strcmp(command, "list") == 0) {
+        return cmd_list(argc, argv);
+    }
+    if (strcmp(command, "run") == 0) {
+        return wants_help(argc, argv) ? print_help(VM_COMMAND_RUN)
+                                      : cmd_run(argc, argv);
+    }
+    if (strcmp(command, "compare") == 0) {
+        return wants_help(argc, argv) ? print_help(VM_COMMAND_COMPARE)
+                                      : cmd_compare(argc, argv);
+    }
+    return unknown_command(command);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The subcommands, and what they share: one run of one machine. Everything
+ * here belongs to the CLI and may print. Main thread.
+ */
+#ifndef VMM_CMD_H
+#define VMM_CMD_H
+
+#include <glib.h>
+
+#include "config.h"
+#include "obs/events.h"
+#include "obs/stats.h"
+#include "vm.h"
+
+struct plugin_services;
+struct symbols;
+
+/* argc and argv: what follows the subcommand's name. Result: exit status. */
+int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+
+/* A finished run, still owning what its totals borrow. */
+struct run {
+    struct events *events;
+    struct symbols *symbols;
+    enum vm_outcome outcome;
+    struct vm_totals totals;
+};
+
+/*
+ * Builds the machine, its plugins and its trace, runs it to the end and
+ * collects. False and error: it did not start, or the engine failed; then
+ * run->totals may still hold what was counted (events is not NULL).
+ */
+bool run_machine(const struct vm_config *config, struct run *out_run,
+                 GError **error);
+void run_fini(struct run *run);
+int run_exit_status(const struct run *run);
+
+/* Of the machine: fills what plugins may ask of it (obs/plugin.h). */
+void vm_services(struct vm *vm, struct plugin_services *out_services);
+
+/* "shootdown: " + message on standard error; the status that goes with it. */
+int cli_fail(const GError *error);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `shootdown run`: one machine from its configuration to its exit status.
+ * Main thread; vm_run() turns it into the loop thread and comes back when
+ * every worker was joined.
+ */
+#include "cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "obs/plugin.h"
+#include "obs/symbols.h"
+#include "obs/trace.h"
+#include "paths.h"
+
+/* What lives as long as the machine runs, beside struct run. */
+struct run_tools {
+    struct plugins *plugins;
+    struct trace *trace;
+};
+
+static bool load_symbols(const struct vm_config *config, struct run *run,
+                         GError **error)
+{
+    bool is_needed = config->attribute || config->plugins[0];
+
+    if (!is_needed || !config->symbols) {
+        return true;
+    }
+    run->symbols = symbols_load(config->symbols, error);
+    return run->symbols != NULL;
+}
+
+static bool load_plugins(const struct vm_config *config, struct run *run,
+                         struct run_tools *tools, GError **error)
+{
+    g_autofree char *dir = paths_plugin_dir();
+
+    tools->plugins = plugins_new(run->events, run->symbols);
+    for (char **spec = config->plugins; *spec; spec++) {
+        if (!plugins_load(tools->plugins, *spec, dir, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everything that must be there before the first instruction. */
+static bool run_prepare(const struct vm_config *config, struct run *run,
+                        struct run_tools *tools, GError **error)
+{
+    if (!load_symbols(config, run, error)) {
+        return false;
+    }
+    run->events = events_new(config->cpus);
+    if (config->attribute) {
+        events_attribute(run->events, run->symbols);
+    }
+    if (!load_plugins(config, run, tools, error)) {
+        return false;
+    }
+    if (config->trace_path) {
+        tools->trace = trace_open(config, run->events, error);
+        return tools->trace != NULL;
+    }
+    return true;
+}
+
+static bool run_vm(const struct vm_config *config, struct run *run,
+                   struct run_tools *tools, GError **error)
+{
+    struct plugin_services services = {0};
+    struct vm *vm = vm_new(config, run->events, error);
+
+    if (!vm) {
+        return false;
+    }
+    vm_services(vm, &services);
+    plugins_set_services(tools->plugins, &services);
+    run->outcome = vm_run(vm, error);
+    vm_collect(vm, &run->totals);
+    run->totals.outcome = vm_outcome_name(run->outcome);
+    vm_free(vm);
+    services = (struct plugin_services){0}; /* there is no memory any more */
+    plugins_set_services(tools->plugins, &services);
+    plugins_at_exit(tools->plugins);
+    return run->outcome != VM_OUTCOME_ENGINE_ERROR;
+}
+
+bool run_machine(const struct vm_config *config, struct run *out_run,
+                 GError **error)
+{
+    struct run_tools tools = {0};
+    g_autoptr(GError) trace_error = NULL;
+    bool ok;
+
+    memset(out_run, 0, sizeof(*out_run));
+    ok = run_prepare(config, out_run, &tools, error) &&
+         run_vm(config, out_run, &tools, error);
+    if (!trace_close(tools.trace, &trace_error) && ok) {
+        g_propagate_error(error, g_steal_pointer(&trace_error));
+        ok = false;
+    }
+    plugins_free(tools.plugins);
+    return ok;
+}
+
+void run_fini(struct run *run)
+{
+    vm_totals_fini(&run->totals);
+    events_free(run->events);
+    symbols_free(run->symbols);
+    memset(run, 0, sizeof(*run));
+}
+
+int run_exit_status(const struct run *run)
+{
+    switch (run->outcome) {
+    case VM_OUTCOME_OFF:
+        return run->totals.has_exit_status && run->totals.exit_status != 0
+                   ? EXIT_WORKLOAD_FAILED
+                   : EXIT_FINE;
+    case VM_OUTCOME_RESET:
+        return EXIT_FINE;
+    case VM_OUTCOME_PANIC:
+        return EXIT_GUEST_PANIC;
+    case VM_OUTCOME_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    case VM_OUTCOME_TIMEOUT:
+        return EXIT_HANG;
+    case VM_OUTCOME_NONE:
+    case VM_OUTCOME_ENGINE_ERROR:
+        return EXIT_ENVIRONMENT;
+    }
+    g_assert_not_reached();
+}
+
+/* One sentence for every end that is not a plain success. */
+static void report_outcome(const struct vm_config *config,
+                           const struct run *run)
+{
+    switch (run->outcome) {
+    case VM_OUTCOME_OFF:
+        if (run->totals.has_exit_status && run->totals.exit_status != 0) {
+            fprintf(stderr, "shootdown: the workload ended with status %d\n",
+                    run->totals.exit_status);
+        }
+        break;
+    case VM_OUTCOME_PANIC:
+        fprintf(
+            stderr,
+            "shootdown: the guest's kernel panicked (code 0x%" G_GINT64_MODIFIER
+            "x); its console says why\n",
+            run->totals.panic_code);
+        break;
+    case VM_OUTCOME_INTERRUPTED:
+        fprintf(stderr, "shootdown: interrupted\n");
+        break;
+    case VM_OUTCOME_TIMEOUT:
+        fprintf(stderr,
+                "shootdown: the guest did not end within %u s (--timeout)\n",
+                config->timeout_s);
+        break;
+    case VM_OUTCOME_NONE:
+    case VM_OUTCOME_RESET:
+    case VM_OUTCOME_ENGINE_ERROR: /* has an error of its own */
+        break;
+    }
+}
+
+static int report_run(const struct vm_config *config, const struct run *run)
+{
+    g_autoptr(GError) error = NULL;
+    bool has_person = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+    int status = run_exit_status(run);
+
+    (void)fflush(stdout); /* the console's last words come first */
+    report_outcome(config, run);
+    if (!config->quiet && (config->verbose || has_person)) {
+        g_autofree char *summary = stats_summary(&run->totals);
+
+        fprintf(stderr, "%s%s", run->totals.console_midline ? "\n" : "",
+                summary);
+    }
+    if (config->stats_path &&
+        !stats_write(&run->totals, run->symbols, config->stats_path, &error)) {
+        return cli_fail(error);
+    }
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    struct vm_config *config =
+        vm_config_parse(VM_COMMAND_RUN, argc, argv, &error);
+    struct run run;
+    int status = EXIT_ENVIRONMENT;
+
+    if (!config) {
+        return cli_fail(error);
+    }
+    if (!run_machine(config, &run, &error)) {
+        status = cli_fail(error);
+        /* What was counted until an engine error is still worth having. */
+        if (run.outcome != VM_OUTCOME_NONE) {
+            (void)report_run(config, &run); /* the first failure decides */
+        }
+    } else {
+        status = report_run(config, &run);
+    }
+    run_fini(&run);
+    vm_config_free(config);
+    return status;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The CPU engine on Unicorn (>= 2.1.2): virtual TLB mode, 4 KiB soft-TLB
+ * pages, no exits list. Facts that the code relies on, all measured with
+ * 2.1.4, are told where they matter and guarded by test_engine.
+ */
+#include "engine.h"
+
+#include <unicorn/unicorn.h>
+
+#include "dev/sysreg_key.h"
+#include "error.h"
+
+/* Per instance; the default of 1 GiB of address space is too much for 512. */
+#define CODE_BUFFER_BYTES (32u << 20)
+
+#define PSTATE_SPSEL 1u
+#define PSTATE_EL(p) (((p) >> 2) & 3u)
+
+struct engine {
+    uc_engine *uc;
+    struct engine_callbacks callbacks; /* [init] */
+    void *opaque;                      /* [init] */
+    uc_err last_error;                 /* [vcpu] */
+    gva_t pc;                          /* [vcpu] valid outside engine_run() */
+};
+
+/* QEMU's exception numbers, as the interrupt hook reports them. */
+enum {
+    EXCP_UNDEFINED = 1,
+    EXCP_SVC = 2,
+    EXCP_DATA_ABORT = 4,
+    EXCP_BREAKPOINT = 7,
+    EXCP_SMC = 13,
+};
+
+static bool on_fill(uc_engine *uc, uint64_t va, uc_mem_type type,
+                    uc_tlb_entry *result, void *opaque)
+{
+    struct engine *engine = opaque;
+    enum access_type access = ACCESS_READ;
+    unsigned perms = 0;
+    gpa_t pa = 0;
+
+    (void)uc;
+    if (type == UC_MEM_WRITE) {
+        access = ACCESS_WRITE;
+    } else if (type == UC_MEM_FETCH) {
+        access = ACCESS_EXEC;
+    }
+    if (!engine->callbacks.fill(engine->opaque, va, access, &pa, &perms)) {
+        return false;
+    }
+    result->paddr = pa;
+    result->perms = (perms & ENGINE_R ? UC_PROT_READ : 0) |
+                    (perms & ENGINE_W ? UC_PROT_WRITE : 0) |
+                    (perms & ENGINE_X ? UC_PROT_EXEC : 0);
+    return true;
+}
+
+static uint32_t on_msr(uc_engine *uc, uc_arm64_reg reg,
+                       const uc_arm64_cp_reg *cp, void *opaque)
+{
+    struct engine *engine = opaque;
+    uint64_t pc = 0;
+
+    (void)reg;
+    if (cp->crn != 13 || cp->op1 != 3 || cp->op2 != 2 || cp->crm != 0) {
+        return 0; /* an MSR that runs natively */
+    }
+    uc_reg_read(uc, UC_ARM64_REG_PC, &pc);
+    engine->callbacks.trap(engine->opaque, pc);
+    return 1;
+}
+
+static void on_interrupt(uc_engine *uc, uint32_t number, void *opaque)
+{
+    struct engine *engine = opaque;
+    enum engine_exception kind = ENGINE_OTHER;
+    uint64_t pc = 0, after = 0;
+
+    switch (number) {
+    case EXCP_UNDEFINED:
+        kind = ENGINE_UNDEFINED;
+        break;
+    case EXCP_SVC:
+        kind = ENGINE_SVC;
+        break;
+    case EXCP_DATA_ABORT:
+        kind = ENGINE_ALIGNMENT;
+        break;
+    case EXCP_BREAKPOINT:
+        kind = ENGINE_BREAKPOINT;
+        break;
+    case EXCP_SMC: /* the engine has an EL3; the machine has none */
+        kind = ENGINE_UNDEFINED;
+        after = 4;
+        break;
+    default:
+        break;
+    }
+    uc_reg_read(uc, UC_ARM64_REG_PC, &pc);
+    pc -= after;
+    engine->callbacks.exception(engine->opaque, kind, pc);
+}
+
+static void on_block(uc_engine *uc, uint64_t va, uint32_t bytes, void *opaque)
+{
+    struct engine *engine = opaque;
+
+    (void)uc;
+    engine->callbacks.block(engine->opaque, va, bytes);
+}
+
+static bool checked(uc_err err, const char *what, GError **error)
+{
+    if (err == UC_ERR_OK) {
+        return true;
+    }
+    g_set_error(error, VM_ERROR, VM_ERROR_ENGINE, "Unicorn: %s failed: %s",
+                what, uc_strerror(err));
+    return false;
+}
+
+static bool add_hooks(struct engine *engine, GError **error)
+{
+    uc_engine *uc = engine->uc;
+    uc_hook hook;
+
+    if (!checked(uc_hook_add(uc, &hook, UC_HOOK_TLB_FILL, (void *)on_fill,
+                             engine, 1, 0),
+                 "the TLB fill hook", error) ||
+        !checked(uc_hook_add(uc, &hook, UC_HOOK_INSN, (void *)on_msr, engine, 1,
+                             0, UC_ARM64_INS_MSR),
+                 "the MSR hook", error) ||
+        !checked(uc_hook_add(uc, &hook, UC_HOOK_INTR, (void *)on_interrupt,
+                             engine, 1, 0),
+                 "the interrupt hook", error)) {
+        return false;
+    }
+    return checked(
+        uc_hook_add(uc, &hook, UC_HOOK_BLOCK, (void *)on_block, engine, 1, 0),
+        "the block hook", error);
+}
+
+/*
+ * The CPU model has EL2 and EL3, in AArch32 after reset; then EL1 would be an
+ * illegal target of a native ERET. Both are told that what is below them is
+ * AArch64: SCR_EL3.{NS,RW} and HCR_EL2.RW.
+ */
+static void make_el1_aarch64(struct engine *engine)
+{
+    (void)engine_set_sysreg(engine, SYSREG(3, 6, 1, 1, 0), 0x401);
+    (void)engine_set_sysreg(engine, SYSREG(3, 4, 1, 1, 0), UINT64_C(1) << 31);
+}
+
+struct engine *engine_new(const struct engine_callbacks *callbacks,
+                          void *opaque, GError **error)
+{
+    struct engine *engine = g_new0(struct engine, 1);
+
+    engine->callbacks = *callbacks;
+    engine->opaque = opaque;
+    /*
+     * The page size comes before anything that creates the CPU: the default
+     * of 1 KiB would leave three quarters of a dropped page in the micro-TLB.
+     */
+    if (!checked(uc_open(UC_ARCH_ARM64, UC_MODE_ARM, &engine->uc), "uc_open",
+                 error) ||
+        !checked(uc_ctl_set_page_size(engine->uc, MMU_PAGE_SIZE),
+                 "4 KiB soft-TLB pages (Unicorn >= 2.1.2)", error) ||
+        !checked(uc_ctl_set_cpu_model(engine->uc, UC_CPU_ARM64_MAX),
+                 "the CPU model", error) ||
+        !checked(uc_ctl_set_tcg_buffer_size(engine->uc, CODE_BUFFER_BYTES),
+                 "the code buffer's size", error) ||
+        !checked(uc_ctl_tlb_mode(engine->uc, UC_TLB_VIRTUAL), "the virtual TLB",
+                 error) ||
+        /*
+         * With the exits list on and empty there is no `until` address: it
+         * would be looked up after every run, through the fill callback.
+         */
+        !checked(uc_ctl_exits_enable(engine->uc), "the exits list", error) ||
+        !checked(uc_ctl_set_exits(engine->uc, NULL, 0), "the exits list",
+                 error) ||
+        !add_hooks(engine, error)) {
+        engine_free(engine);
+        return NULL;
+    }
+    make_el1_aarch64(engine);
+    return engine;
+}
+
+void engine_free(struct engine *engine)
+{
+    if (!engine) {
+        return;
+    }
+    if (engine->uc) {
+        uc_close(engine->uc);
+    }
+    g_free(engine);
+}
+
+bool engine_map(struct engine *engine, gpa_t base, uint64_t size, void *host,
+                unsigned perms, GError **error)
+{
+    uint32_t prot = (perms & ENGINE_R ? UC_PROT_READ : 0) |
+                    (perms & ENGINE_W ? UC_PROT_WRITE : 0) |
+                    (perms & ENGINE_X ? UC_PROT_EXEC : 0);
+
+    return checked(uc_mem_map_ptr(engine->uc, base, size, prot, host),
+                   "mapping guest memory", error);
+}
+
+void engine_stop(struct engine *engine)
+{
+    uc_emu_stop(engine->uc);
+}
+
+enum engine_exit engine_run(struct engine *engine)
+{
+    engine->last_error = uc_emu_start(engine->uc, engine->pc, 0, 0, 0);
+    uc_reg_read(engine->uc, UC_ARM64_REG_PC, &engine->pc);
+    switch ((int)engine->last_error) {
+    case UC_ERR_OK:
+        return ENGINE_EXIT_STOPPED;
+    case UC_ERR_EXCEPTION:
+        return ENGINE_EXIT_FAULT;
+    default:
+        return ENGINE_EXIT_ERROR;
+    }
+}
+
+const char *engine_error(const struct engine *engine)
+{
+    return uc_strerror(engine->last_error);
+}
+
+static bool cp_write(struct engine *engine, uint32_t key, uint64_t value)
+{
+    uc_arm64_cp_reg cp = {
+        .op0 = key >> 14,
+        .op1 = key >> 11 & 7,
+        .crn = key >> 7 & 15,
+        .crm = key >> 3 & 15,
+        .op2 = key & 7,
+        .val = value,
+    };
+
+    return uc_reg_write(engine->uc, UC_ARM64_REG_CP_REG, &cp) == UC_ERR_OK;
+}
+
+void engine_drop_page(struct engine *engine, gva_t va)
+{
+    /* TLBI VAE1: drops the page from the soft TLB of every EL. */
+    (void)cp_write(engine, SYSREG(1, 0, 8, 7, 1),
+                   va >> MMU_PAGE_SHIFT & UINT64_C(0xfffffffffff));
+}
+
+void engine_flush(struct engine *engine)
+{
+    (void)uc_ctl_flush_tlb(engine->uc);
+}
+
+void engine_flush_code(struct engine *engine)
+{
+    (void)uc_ctl_flush_tb(engine->uc);
+}
+
+static int x_id(unsigned reg)
+{
+    if (reg < 29) {
+        return UC_ARM64_REG_X0 + (int)reg;
+    }
+    return reg == 29   ? UC_ARM64_REG_X29
+           : reg == 30 ? UC_ARM64_REG_X30
+                       : UC_ARM64_REG_SP;
+}
+
+uint64_t engine_x(struct engine *engine, unsigned reg)
+{
+    uint64_t value = 0;
+
+    uc_reg_read(engine->uc, x_id(reg), &value);
+    return value;
+}
+
+void engine_set_x(struct engine *engine, unsigned reg, uint64_t value)
+{
+    uc_reg_write(engine->uc, x_id(reg), &value);
+}
+
+void engine_v(struct engine *engine, unsigned reg, uint64_t out[2])
+{
+    uc_reg_read(engine->uc, UC_ARM64_REG_Q0 + (int)reg, out);
+}
+
+void engine_set_v(struct engine *engine, unsigned reg, const uint64_t value[2])
+{
+    uc_reg_write(engine->uc, UC_ARM64_REG_Q0 + (int)reg, (void *)value);
+}
+
+gva_t engine_pc(struct engine *engine)
+{
+    uint64_t pc = 0;
+
+    uc_reg_read(engine->uc, UC_ARM64_REG_PC, &pc);
+    return pc;
+}
+
+void engine_set_pc(struct engine *engine, gva_t pc)
+{
+    engine->pc = pc;
+    uc_reg_write(engine->uc, UC_ARM64_REG_PC, &pc);
+}
+
+uint64_t engine_pstate(struct engine *engine)
+{
+    uint64_t pstate = 0;
+
+    uc_reg_read(engine->uc, UC_ARM64_REG_PSTATE, &pstate);
+    return pstate;
+}
+
+void engine_set_pstate(struct engine *engine, uint64_t pstate)
+{
+    uc_reg_write(engine->uc, UC_ARM64_REG_PSTATE, &pstate);
+}
+
+static int sp_bank(uint64_t pstate)
+{
+    return PSTATE_EL(pstate) == 0 || !(pstate & PSTATE_SPSEL)
+               ? UC_ARM64_REG_SP_EL0
+               : UC_ARM64_REG_SP_EL1;
+}
+
+void engine_switch_pstate(struct engine *engine, uint64_t pstate)
+{
+    uint64_t sp = engine_x(engine, 31);
+
+    uc_reg_write(engine->uc, sp_bank(engine_pstate(engine)), &sp);
+    engine_set_pstate(engine, pstate);
+    uc_reg_read(engine->uc, sp_bank(pstate), &sp);
+    engine_set_x(engine, 31, sp);
+    /* Any system register write rebuilds the cached flags. */
+    (void)cp_write(engine, SYSREG(3, 0, 5, 1, 0), 0); /* AFSR0_EL1 */
+}
+
+bool engine_sysreg(struct engine *engine, uint32_t key, uint64_t *out)
+{
+    uc_arm64_cp_reg cp = {
+        .op0 = key >> 14,
+        .op1 = key >> 11 & 7,
+        .crn = key >> 7 & 15,
+        .crm = key >> 3 & 15,
+        .op2 = key & 7,
+    };
+
+    if (uc_reg_read(engine->uc, UC_ARM64_REG_CP_REG, &cp) != UC_ERR_OK) {
+        return false;
+    }
+    *out = cp.val;
+    return true;
+}
+
+bool engine_set_sysreg(struct engine *engine, uint32_t key, uint64_t value)
+{
+    return cp_write(engine, key, value);
+}
+
+void engine_version(unsigned *out_major, unsigned *out_minor,
+                    unsigned *out_patch)
+{
+    unsigned version = uc_version(NULL, NULL);
+
+    *out_major = version >> 24;
+    *out_minor = version >> 16 & 0xff;
+    *out_patch = version >> 8 & 0xff;
+}

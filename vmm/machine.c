@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The board: which devices there are and how their lines are connected. The
+ * callbacks run on whatever thread caused them.
+ */
+#include "vm_priv.h"
+
+#include "abi/board.h"
+#include "exception.h"
+
+static void on_irq_changed(void *opaque, unsigned cpu, bool pending)
+{
+    struct vm *vm = opaque;
+
+    vcpu_set_irq(vm->vcpu[cpu], pending);
+}
+
+static void on_timer_line(void *opaque, unsigned cpu, unsigned intid,
+                          bool level)
+{
+    struct vm *vm = opaque;
+
+    gic_set_ppi(vm->gic, cpu, intid, level);
+}
+
+static void on_uart_tx(void *opaque, uint8_t byte)
+{
+    struct vm *vm = opaque;
+
+    loop_console_put(vm->loop, byte);
+}
+
+static void on_uart_irq(void *opaque, bool level)
+{
+    struct vm *vm = opaque;
+
+    gic_set_spi(vm->gic, BOARD_UART_INTID, level);
+}
+
+static void on_uart_room(void *opaque)
+{
+    struct vm *vm = opaque;
+
+    loop_console_room(vm->loop);
+}
+
+static void on_mark(void *opaque, unsigned cpu, uint64_t value)
+{
+    struct vm *vm = opaque;
+
+    event_emit(vm->events, cpu, EVENT_mark, 0, value);
+}
+
+static void on_op_begin(void *opaque, unsigned cpu, uint64_t kind)
+{
+    struct vm *vm = opaque;
+
+    event_op_begin(vm->events, cpu, 0, kind);
+}
+
+static void on_op_end(void *opaque, unsigned cpu, uint64_t kind)
+{
+    struct vm *vm = opaque;
+
+    event_op_end(vm->events, cpu, 0, kind);
+}
+
+bool machine_init(struct vm *vm, GError **error)
+{
+    static const struct gic_callbacks gic = {.irq_changed = on_irq_changed};
+    static const struct arch_timer_callbacks timer = {
+        .now_ticks = vm_now_ticks,
+        .line = on_timer_line,
+    };
+    static const struct pl011_callbacks uart = {
+        .tx = on_uart_tx,
+        .irq = on_uart_irq,
+        .rx_room = on_uart_room,
+    };
+    static const struct annot_callbacks annot = {
+        .mark = on_mark,
+        .op_begin = on_op_begin,
+        .op_end = on_op_end,
+    };
+
+    vm->bus = bus_new();
+    vm->gic = gic_new(vm->cpus, &gic, vm);
+    vm->timer = arch_timer_new(vm->cpus, BOARD_CNTFRQ, &timer, vm);
+    vm->uart = pl011_new(&uart, vm);
+    vm->annot = annot_new(&annot, vm);
+    return gic_attach(vm->gic, vm->bus, error) &&
+           pl011_attach(vm->uart, vm->bus, error) &&
+           annot_attach(vm->annot, vm->bus, error);
+}
+
+void machine_fini(struct vm *vm)
+{
+    annot_free(vm->annot);
+    pl011_free(vm->uart);
+    arch_timer_free(vm->timer);
+    gic_free(vm->gic);
+    bus_free(vm->bus);
+}
+
+struct vcpu *vm_vcpu_of_mpidr(struct vm *vm, uint64_t mpidr)
+{
+    for (unsigned i = 0; i < vm->cpus; i++) {
+        if (vm->vcpu[i]->mpidr == mpidr) {
+            return vm->vcpu[i];
+        }
+    }
+    return NULL;
+}
+
+static int on_cpu_on(void *opaque, uint64_t mpidr, uint64_t entry,
+                     uint64_t context)
+{
+    struct vm *vm = opaque;
+    struct vcpu *target = vm_vcpu_of_mpidr(vm, mpidr);
+
+    if (!target) {
+        return PSCI_INVALID_PARAMETERS;
+    }
+    if (!vm_ram_at(vm, entry, 4)) {
+        return PSCI_INVALID_ADDRESS;
+    }
+    return vcpu_power_on(target, entry, context) ? PSCI_SUCCESS
+                                                 : PSCI_ALREADY_ON;
+}
+
+static int on_affinity_info(void *opaque, uint64_t mpidr, unsigned level)
+{
+    struct vm *vm = opaque;
+    bool found = false;
+
+    for (unsigned i = 0; i < vm->cpus; i++) {
+        unsigned shift = level * 8;
+
+        if (vm->vcpu[i]->mpidr >> shift != mpidr >> shift) {
+            continue;
+        }
+        if (atomic_load(&vm->vcpu[i]->powered)) {
+            return PSCI_AFFINITY_ON;
+        }
+        found = true;
+    }
+    return found ? PSCI_AFFINITY_OFF : PSCI_INVALID_PARAMETERS;
+}
+
+static void on_cpu_off(void *opaque, unsigned cpu)
+{
+    struct vm *vm = opaque;
+
+    vcpu_stop_for(vm->vcpu[cpu], ACTION_OFF);
+}
+
+static void on_cpu_suspend(void *opaque, unsigned cpu)
+{
+    struct vm *vm = opaque;
+
+    vcpu_stop_for(vm->vcpu[cpu], ACTION_PARK);
+}
+
+static void on_system_off(void *opaque)
+{
+    struct vm *vm = opaque;
+    uint64_t code;
+
+    vm_stop(vm, annot_panic_code(vm->annot, &code) ? VM_OUTCOME_PANIC
+                                                   : VM_OUTCOME_OFF);
+}
+
+static void on_system_reset(void *opaque)
+{
+    vm_stop(opaque, VM_OUTCOME_RESET);
+}
+
+void machine_psci(struct vcpu *vcpu)
+{
+    static const struct psci_ops ops = {
+        .cpu_on = on_cpu_on,
+        .affinity_info = on_affinity_info,
+        .cpu_off = on_cpu_off,
+        .cpu_suspend = on_cpu_suspend,
+        .system_off = on_system_off,
+        .system_reset = on_system_reset,
+    };
+    uint64_t x[4];
+
+    for (unsigned i = 0; i < 4; i++) {
+        x[i] = engine_x(vcpu->engine, i);
+    }
+    vcpu->counters->psci_calls++;
+    engine_set_x(vcpu->engine, 0,
+                 psci_call(&ops, vcpu->vm, vcpu->id, x));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The `parallel` scheduler: as many worker threads as asked for, one run queue
+ * of vCPUs, each worker running one vCPU's engine at a time. A vCPU in WFI
+ * parks and costs nothing; a runnable one without a worker waits in the queue
+ * and the running ones are asked to yield every few milliseconds.
+ */
+#ifndef VMM_SCHEDULER_H
+#define VMM_SCHEDULER_H
+
+#include <stdbool.h>
+#include <glib.h>
+
+struct sched;
+struct vcpu;
+struct vm;
+
+struct sched *sched_new(struct vm *vm, unsigned workers);
+void sched_free(struct sched *sched);
+
+/* Starts the workers. False: a thread could not be made. */
+bool sched_start(struct sched *sched, GError **error);
+/* Makes every worker leave its vCPU, and joins them. */
+void sched_join(struct sched *sched);
+
+/* --- any thread --- */
+
+/* A parked or powered-off vCPU becomes runnable; no effect on others. */
+void sched_wake(struct sched *sched, struct vcpu *vcpu);
+/* Some vCPU is runnable and has no worker. A hint. */
+bool sched_others_wait(const struct sched *sched);
+/* Asks the running vCPUs to yield if somebody waits. Called by the loop. */
+void sched_tick(struct sched *sched);
+/* Wakes everybody so that they see that the machine stops. */
+void sched_stop(struct sched *sched);
+
+/* --- a worker's thread, holding no vCPU in the guest --- */
+
+/*
+ * Runs fn(opaque) while no other vCPU is held: for what must be done to the
+ * whole machine. The caller holds `self`.
+ */
+void sched_exclusive(struct sched *sched, struct vcpu *self,
+                     void (*fn)(void *opaque), void *opaque);
+
+#endif

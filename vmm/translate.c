@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * TLB look-up, walk, insertion, permission check; and the two-level rule: the
+ * engine's micro-TLB holds nothing that the modelled TLB does not.
+ */
+#include "translate.h"
+
+#include "execview.h"
+#include "vm_priv.h"
+
+static bool read_descriptor(void *opaque, gpa_t pa, uint64_t *out)
+{
+    struct vcpu *vcpu = opaque;
+    const uint64_t *host = vm_ram_at(vcpu->vm, pa, sizeof(uint64_t));
+
+    if (!host) {
+        return false;
+    }
+    /*
+     * acquire: a walker that sees a descriptor sees what was stored before
+     * it; the guest's side is its DSB ISHST or store-release.
+     */
+    *out = __atomic_load_n(host, __ATOMIC_ACQUIRE);
+    return true;
+}
+
+static struct walk_mem memory_of(struct vcpu *vcpu)
+{
+    return (struct walk_mem){.read64 = read_descriptor, .opaque = vcpu};
+}
+
+static struct view_cache_line *view_line(struct vcpu *vcpu, gva_t page)
+{
+    return &vcpu->view_cache[(page >> MMU_PAGE_SHIFT) % VCPU_VIEW_CACHE];
+}
+
+static void drop_page(struct vcpu *vcpu, gva_t page)
+{
+    struct view_cache_line *line = view_line(vcpu, page);
+
+    if (line->page == page) {
+        line->page = VIEW_NO_PAGE;
+    }
+    engine_drop_page(vcpu->engine, page);
+    vcpu->counters->micro_drops++;
+}
+
+/* Drops what the micro-TLB may hold of an entry that left the TLB. */
+static void drop_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
+{
+    if (entry->owner_tag != vcpu->micro_epoch || vcpu->micro_stale) {
+        return; /* never granted since the last flush, or all goes anyway */
+    }
+    if (entry->t.page_shift == MMU_PAGE_SHIFT) {
+        drop_page(vcpu, entry->va);
+    } else {
+        translate_flush_micro(vcpu);
+    }
+}
+
+static struct tlb_entry *insert(struct vcpu *vcpu, gva_t va,
+                                const struct translation *t, gva_t pc)
+{
+    struct tlb_entry evicted;
+    struct tlb_entry *entry =
+        tlb_insert(vcpu->tlb, va, vcpu->regime.asid, t, &evicted);
+
+    event_emit(vcpu->events, vcpu->id, EVENT_fill, pc, va, vcpu->regime.asid,
+               t->base, t->page_shift, t->perms, t->level);
+    if (evicted.valid) {
+        event_emit(vcpu->events, vcpu->id, EVENT_evict, pc, evicted.va,
+                   evicted.asid, evicted.t.base, evicted.t.page_shift);
+        drop_entry(vcpu, &evicted);
+    }
+    return entry;
+}
+
+/*
+ * The translation of va: from the TLB, or walked and inserted. With the MMU
+ * off *flat is filled and returned NULL with WALK_OK.
+ */
+static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
+                              enum access_type type, gva_t pc,
+                              struct translate_fault *out_fault,
+                              struct translation *flat)
+{
+    struct vcpu_counters *c = vcpu->counters;
+    struct walk_mem mem = memory_of(vcpu);
+    struct tlb_entry *entry;
+    struct walk_result w;
+
+    out_fault->fault = WALK_OK;
+    out_fault->level = 0;
+    if (vcpu->regime.mmu_on) {
+        va = regime_canonical(&vcpu->regime, va);
+        c->tlb_lookups++;
+        entry = tlb_lookup(vcpu->tlb, va, vcpu->regime.asid);
+        if (entry) {
+            event_emit(vcpu->events, vcpu->id, EVENT_hit, pc, va,
+                       vcpu->regime.asid, entry->t.base, entry->t.page_shift,
+                       entry->t.perms, type);
+            return entry;
+        }
+        w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb),
+                             va);
+        c->walk_tables += w.tables;
+        event_emit(vcpu->events, vcpu->id, EVENT_walk, pc, va,
+                   vcpu->regime.asid, w.fault, w.level, w.tables, w.desc);
+    } else {
+        w = walk_stage1(&vcpu->regime, &mem, va);
+    }
+    if (w.fault != WALK_OK) {
+        out_fault->fault = w.fault;
+        out_fault->level = w.level;
+        return NULL;
+    }
+    if (w.t.flat) {
+        *flat = w.t;
+        return NULL;
+    }
+    return insert(vcpu, va, &w.t, pc);
+}
+
+struct translate_fault translate(struct vcpu *vcpu, gva_t va,
+                                 const struct access *access, gpa_t *out_pa)
+{
+    struct translation flat;
+    struct translate_fault result;
+    struct tlb_entry *entry = find(vcpu, va, access->type,
+                                   engine_pc(vcpu->engine), &result, &flat);
+    const struct translation *t = entry ? &entry->t : &flat;
+
+    if (result.fault == WALK_OK) {
+        result.fault = translation_check(t, access);
+        result.level = t->level;
+    }
+    if (result.fault == WALK_OK) {
+        *out_pa = translation_pa(t, vcpu->regime.mmu_on
+                                        ? regime_canonical(&vcpu->regime, va)
+                                        : va);
+    }
+    return result;
+}
+
+struct walk_result translate_walk(struct vcpu *vcpu, gva_t va)
+{
+    struct walk_mem mem = memory_of(vcpu);
+
+    return walk_stage1(&vcpu->regime, &mem, va);
+}
+
+static bool refuse(struct vcpu *vcpu, struct refused_fill refused)
+{
+    refused.valid = true;
+    vcpu->refused = refused;
+    return false;
+}
+
+static const struct exec_view *view_of(struct vcpu *vcpu, gpa_t pa)
+{
+    struct vm *vm = vcpu->vm;
+    void *host = vm_ram_at(vm, pa, MMU_PAGE_SIZE);
+    const struct exec_view *view;
+    bool made;
+
+    if (!host) {
+        return NULL;
+    }
+    view = exec_views_get(vm->views, (pa - vm->ram.base) >> MMU_PAGE_SHIFT,
+                          host, vcpu->disas, &made);
+    vcpu->counters->exec_views += made;
+    return view;
+}
+
+static bool fill_exec(struct vcpu *vcpu, gva_t page, gpa_t pa, gpa_t *out_pa,
+                      unsigned *out_perms)
+{
+    const struct exec_view *view = view_of(vcpu, pa);
+    struct view_cache_line *line = view_line(vcpu, page);
+
+    if (!view) {
+        return refuse(vcpu, (struct refused_fill){
+                                .views_full = true,
+                                .type = ACCESS_EXEC,
+                                .page = page,
+                            });
+    }
+    /*
+     * The cache names every page that the micro-TLB may execute from: a trap
+     * finds its view there, and translate_set_eret_trap() all of them.
+     */
+    if (line->page != page && line->page != VIEW_NO_PAGE) {
+        drop_page(vcpu, line->page);
+    }
+    line->page = page;
+    line->view = view;
+    *out_pa = vcpu->trap_eret ? view->eret_slot : view->slot;
+    *out_perms = ENGINE_X;
+    return true;
+}
+
+bool translate_fill(void *opaque, gva_t va, enum access_type type,
+                    gpa_t *out_pa, unsigned *out_perms)
+{
+    struct vcpu *vcpu = opaque;
+    uint64_t pstate = engine_pstate(vcpu->engine);
+    struct access access = {
+        .type = type,
+        .el0 = pstate_el(pstate) == 0,
+        .pan = (pstate & PSTATE_PAN) != 0,
+    };
+    gva_t page = va & ~MMU_PAGE_MASK;
+    struct translate_fault result;
+    struct translation flat;
+    struct tlb_entry *entry;
+    const struct translation *t;
+    gpa_t pa;
+
+    entry = find(vcpu, page, type, vcpu->block_va, &result, &flat);
+    t = entry ? &entry->t : &flat;
+    if (result.fault == WALK_OK) {
+        result.fault = translation_check(t, &access);
+        result.level = t->level;
+    }
+    if (result.fault != WALK_OK) {
+        return refuse(vcpu, (struct refused_fill){
+                                .type = type,
+                                .fault = result.fault,
+                                .level = result.level,
+                                .page = page,
+                            });
+    }
+    pa = translation_pa(t, page) & ~MMU_PAGE_MASK;
+    if (!vm_ram_at(vcpu->vm, pa, MMU_PAGE_SIZE)) {
+        return refuse(vcpu, (struct refused_fill){
+                                .is_device = true,
+                                .type = type,
+                                .fault = WALK_FAULT_EXTERNAL,
+                                .level = t->level,
+                                .page = page,
+                                .pa = pa,
+                            });
+    }
+    if (entry) {
+        entry->owner_tag = vcpu->micro_epoch;
+    }
+    if (type == ACCESS_EXEC) {
+        return fill_exec(vcpu, page, pa, out_pa, out_perms);
+    }
+    /*
+     * W and X are never granted together: code runs from views, which are
+     * other physical pages, so a data entry never needs X.
+     */
+    *out_pa = pa;
+    *out_perms = ENGINE_R;
+    access.type = ACCESS_WRITE;
+    if (type == ACCESS_WRITE || translation_check(t, &access) == WALK_OK) {
+        *out_perms |= ENGINE_W;
+    }
+    return true;
+}
+
+const struct exec_view *translate_view(struct vcpu *vcpu, gva_t va)
+{
+    gva_t page = va & ~MMU_PAGE_MASK;
+    struct view_cache_line *line = view_line(vcpu, page);
+    struct access access = {
+        .type = ACCESS_EXEC,
+        .el0 = pstate_el(engine_pstate(vcpu->engine)) == 0,
+    };
+    gpa_t pa;
+
+    if (line->page == page) {
+        return line->view;
+    }
+    if (translate(vcpu, va, &access, &pa).fault != WALK_OK) {
+        return NULL;
+    }
+    return view_of(vcpu, pa & ~MMU_PAGE_MASK);
+}
+
+bool translate_word(struct vcpu *vcpu, gva_t va, uint32_t *out_word)
+{
+    const struct exec_view *view = translate_view(vcpu, va);
+
+    if (!view || va & 3) {
+        return false;
+    }
+    *out_word = view->words[(va & MMU_PAGE_MASK) / 4];
+    return true;
+}
+
+struct invalidate {
+    struct vcpu *vcpu;
+    uint32_t issuer;
+    uint64_t ticket;
+};
+
+static void dropped(void *opaque, const struct tlb_entry *entry)
+{
+    struct invalidate *i = opaque;
+
+    event_emit(i->vcpu->events, i->vcpu->id, EVENT_invalidate, 0, entry->va,
+               entry->asid, entry->t.base, entry->t.page_shift, i->issuer,
+               i->ticket);
+    drop_entry(i->vcpu, entry);
+}
+
+size_t translate_invalidate(struct vcpu *vcpu, const struct tlbi_op *op,
+                            uint32_t issuer, uint64_t ticket)
+{
+    struct invalidate i = {vcpu, issuer, ticket};
+
+    if (op->kind == TLBI_ALL || op->kind == TLBI_ASID) {
+        /* One flush is cheaper than a drop for each entry, and allowed. */
+        translate_flush_micro(vcpu);
+    }
+    return tlb_invalidate(vcpu->tlb, op, dropped, &i);
+}
+
+void translate_flush_micro(struct vcpu *vcpu)
+{
+    if (vcpu->micro_stale) {
+        return; /* a claimer's thread; the next run flushes */
+    }
+    vcpu->micro_epoch++;
+    vcpu->counters->micro_flushes++;
+    engine_flush(vcpu->engine);
+    for (unsigned i = 0; i < VCPU_VIEW_CACHE; i++) {
+        vcpu->view_cache[i].page = VIEW_NO_PAGE;
+    }
+}
+
+void translate_set_eret_trap(struct vcpu *vcpu, bool on)
+{
+    if (vcpu->trap_eret == on) {
+        return;
+    }
+    vcpu->trap_eret = on;
+    /* Only pages that hold an ERET differ between the two variants. */
+    for (unsigned i = 0; i < VCPU_VIEW_CACHE; i++) {
+        struct view_cache_line *line = &vcpu->view_cache[i];
+
+        if (line->page != VIEW_NO_PAGE &&
+            line->view->slot != line->view->eret_slot) {
+            drop_page(vcpu, line->page);
+        }
+    }
+}
+
+void translate_regime_changed(struct vcpu *vcpu, bool controls)
+{
+    uint16_t asid = vcpu->regime.asid;
+
+    regime_decode(&vcpu->regime, vcpu->sctlr, vcpu->tcr, vcpu->ttbr[0],
+                  vcpu->ttbr[1]);
+    /*
+     * A new root under the same ASID changes nothing that is cached: that is
+     * the guest's to invalidate.
+     */
+    if (controls || asid != vcpu->regime.asid) {
+        translate_flush_micro(vcpu);
+    }
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The machine as its own files see it. */
+#ifndef VMM_VM_PRIV_H
+#define VMM_VM_PRIV_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "config.h"
+#include "dev/annot.h"
+#include "dev/arch_timer.h"
+#include "dev/bus.h"
+#include "dev/gic.h"
+#include "dev/loader.h"
+#include "dev/pl011.h"
+#include "dev/psci.h"
+#include "execview.h"
+#include "insn/exclusive.h"
+#include "loop.h"
+#include "obs/events.h"
+#include "scheduler.h"
+#include "vcpu.h"
+#include "vm.h"
+
+struct vm {
+    const struct vm_config *config; /* [init] */
+    struct events *events;          /* [init] */
+    struct ram ram;                 /* [init] */
+    struct loaded_image image;      /* [init] */
+    unsigned cpus;                  /* [init] */
+    struct vcpu **vcpu;             /* [init] */
+    bool broadcast;                 /* [init] IS operations reach everybody */
+
+    struct exclusives *exclusives;
+    struct exec_views *views;
+    struct sched *sched;
+    struct loop *loop;
+
+    struct bus *bus;
+    struct gic *gic;
+    struct arch_timer *timer;
+    struct pl011 *uart;
+    struct annot *annot;
+
+    /*
+     * Generation of instruction cache maintenance: raised by IC, seen by each
+     * vCPU when it has flushed its micro-TLB, waited for by the issuer's DSB.
+     */
+    _Atomic uint64_t icache;
+
+    _Atomic int outcome; /* enum vm_outcome; the first one stays */
+    _Atomic bool stopping;
+    uv_mutex_t error_lock;
+    char *engine_error; /* [lock: error_lock] */
+
+    uint64_t epoch_ns;          /* [init] host time of counter value 0 */
+    uint64_t start_ns, stop_ns; /* of the run, host clock */
+};
+
+/* Ends the run; the first outcome wins. Any thread. */
+void vm_stop(struct vm *vm, enum vm_outcome outcome);
+/* As above, VM_OUTCOME_ENGINE_ERROR. Takes the text. Any thread. */
+void vm_stop_error(struct vm *vm, char *text);
+
+/* The guest's counter: 62.5 MHz of the host's monotonic clock, 0 at epoch_ns. */
+uint64_t vm_now_ticks(void *vm);
+/* Host time (CLOCK_MONOTONIC) at which the counter reads `ticks`. */
+uint64_t vm_ticks_to_ns(const struct vm *vm, uint64_t ticks);
+
+/* The CPU with this affinity, or NULL. */
+struct vcpu *vm_vcpu_of_mpidr(struct vm *vm, uint64_t mpidr);
+
+/* Host address of `size` bytes of RAM at pa, or NULL. */
+static inline void *vm_ram_at(const struct vm *vm, gpa_t pa, uint64_t size)
+{
+    if (pa < vm->ram.base || pa - vm->ram.base >= vm->ram.size ||
+        size > vm->ram.size - (pa - vm->ram.base)) {
+        return NULL;
+    }
+    return vm->ram.host + (pa - vm->ram.base);
+}
+
+/* machine.c: devices and their wiring. */
+bool machine_init(struct vm *vm, GError **error);
+void machine_fini(struct vm *vm);
+/* An HVC; true: x0 has the answer, false: action is set. */
+void machine_psci(struct vcpu *vcpu);
+
+#endif
