@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The order in which the kernel comes up; then CPU 0 is its own idle task. */
+#include "drivers/gic.h"
+#include "drivers/pl011.h"
+#include "drivers/timer.h"
+#include "kernel/annot.h"
+#include "kernel/board.h"
+#include "kernel/bootargs.h"
+#include "kernel/console.h"
+#include "kernel/file.h"
+#include "kernel/futex.h"
+#include "kernel/ktest.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "kernel/process.h"
+#include "kernel/sched.h"
+#include "kernel/smp.h"
+#include "kernel/time.h"
+#include "mm/counters.h"
+#include "mm/mm.h"
+#include "mm/page.h"
+
+extern uint8_t _image_start[], _image_end[]; /* guest.ld */
+
+void kernel_main(pa_t dtb);
+
+static void read_device_tree(pa_t dtb)
+{
+    board.dtb = dtb;
+    /* Boot tables map the first GiB of RAM, and QEMU and our VMM put it there. */
+    if (dtb < BOARD_RAM_BASE || dtb >= BOARD_RAM_BASE + GIB - BLOCK_SIZE ||
+        !dtb_parse(phys_to_virt(dtb), &board)) {
+        panic("no usable device tree at 0x%lx", dtb);
+    }
+    bootargs_parse(board.bootargs != NULL ? board.bootargs : "");
+    pl011_init(board.uart != 0 ? board.uart : BOARD_UART_BASE);
+}
+
+static void start_memory(void)
+{
+    struct page_range ranges[BOARD_MAX_RANGES];
+    struct page_range reserved[BOARD_MAX_RANGES + 3];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < board.memory_count; i++) {
+        ranges[i].start = ALIGN_UP(board.memory[i].start, BLOCK_SIZE);
+        ranges[i].end = ALIGN_DOWN(board.memory[i].end, BLOCK_SIZE);
+    }
+    reserved[n++] = (struct page_range){virt_to_phys(_image_start),
+                                        virt_to_phys(_image_end)};
+    reserved[n++] = (struct page_range){
+        ALIGN_DOWN(board.dtb, PAGE_SIZE), ALIGN_UP(board.dtb_end, PAGE_SIZE)};
+    if (board.initrd_end > board.initrd) {
+        reserved[n++] =
+            (struct page_range){ALIGN_DOWN(board.initrd, PAGE_SIZE),
+                                ALIGN_UP(board.initrd_end, PAGE_SIZE)};
+    }
+    for (unsigned i = 0; i < board.reserved_count; i++) {
+        reserved[n++] =
+            (struct page_range){ALIGN_DOWN(board.reserved[i].start, PAGE_SIZE),
+                                ALIGN_UP(board.reserved[i].end, PAGE_SIZE)};
+    }
+    page_init(ranges, board.memory_count, reserved, n);
+}
+
+static void start_initramfs(void)
+{
+    if (board.initrd_end > board.initrd &&
+        board.initrd >= board.memory[0].start &&
+        board.initrd_end <= board.memory[0].end) {
+        initramfs_init(phys_to_virt(board.initrd),
+                       board.initrd_end - board.initrd);
+    } else {
+        initramfs_init(NULL, 0);
+    }
+}
+
+/* The last step of boot, in a thread of its own since it may sleep. */
+static void start_init(void *arg)
+{
+    const char *argv[1 + BOOTARGS_MAX_ARGV + 2];
+    char failed[12], first[12];
+    int argc = 0, error;
+
+    (void)arg;
+    argv[argc++] = bootargs.init;
+    if (bootargs.selftest) {
+        ktest_main(failed, first, sizeof(failed));
+        /* /bin/selftest goes on with the numbers and prints the plan. */
+        argv[argc++] = first;
+        argv[argc++] = failed;
+    }
+    for (int i = 0; i < bootargs.argc; i++) {
+        argv[argc++] = bootargs.argv[i];
+    }
+    error = process_start_init(bootargs.init, argc, argv);
+    if (error != 0) {
+        panic_no_init(bootargs.init, error);
+    }
+}
+
+void kernel_main(pa_t dtb)
+{
+    struct task *thread;
+
+    task_init_idle(current(), 0); /* this stack is CPU 0's idle task */
+    time_init();                  /* counter frequency */
+    read_device_tree(dtb);        /* memory, CPUs, devices, command line */
+    linmap_init(&board);          /* all RAM reachable */
+    smp_init_boot_cpu();          /* logical CPU numbers */
+    annot_init();                 /* the VMM's device, where there is one */
+    start_memory();               /* page frames */
+    mm_init();                    /* address spaces, flush back end */
+    mm_cpu_init();
+    annot_counters(virt_to_phys(counters), cpu_count);
+    gic_init(&board); /* interrupts */
+    gic_init_cpu();
+    timer_init_cpu();
+    sched_init_cpu(this_cpu(), current());
+    futex_init();
+    start_initramfs();
+    smp_init(); /* the other CPUs */
+    console_init();
+    gic_enable_spi(BOARD_UART_INTID);
+    if (!bootargs.quiet) {
+        printk("shootdown guest: %u CPUs, %lu MiB, tlb=%s flush=%s drain=%s\n",
+               cpu_count, page_total_count() * PAGE_SIZE >> 20,
+               bootargs.tlb == BOOTARG_TLB_IPI ? "ipi" : "broadcast",
+               bootargs.flush == BOOTARG_FLUSH_SYNC ? "sync" : "batched",
+               bootargs.drain == BOOTARG_DRAIN_MM    ? "mm"
+               : bootargs.drain == BOOTARG_DRAIN_DSB ? "dsb"
+                                             : "none");
+    }
+    thread = kthread_new("init", start_init, NULL);
+    ASSERT(thread != NULL);
+    task_start(thread);
+    sched_idle();
+}

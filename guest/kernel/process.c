@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of processes, numbers, and the first process. */
+#include "kernel/process.h"
+
+#include "kernel/errno.h"
+#include "kernel/exec.h"
+#include "kernel/panic.h"
+#include "kernel/sched.h"
+#include "mm/mm.h"
+#include "mm/page.h"
+
+#define TID_MAX 32768
+
+struct spinlock process_lock = SPINLOCK_INIT;
+struct process *init_process;
+
+static struct list all_processes = LIST_INIT(all_processes);
+static int32_t last_tid; /* [lock: process_lock] */
+
+struct process *process_find(int32_t pid)
+{
+    struct list *at;
+
+    list_for_each(at, &all_processes)
+    {
+        struct process *process = list_entry(at, struct process, all);
+
+        if (process->pid == pid) {
+            return process;
+        }
+    }
+    return NULL;
+}
+
+struct task *process_find_task(int32_t tid)
+{
+    struct list *p, *t;
+
+    list_for_each(p, &all_processes)
+    {
+        struct process *process = list_entry(p, struct process, all);
+
+        list_for_each(t, &process->threads)
+        {
+            struct task *task = list_entry(t, struct task, process_node);
+
+            if (task->tid == tid) {
+                return task;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* process_lock held. A number that neither a thread nor a zombie has. */
+static int32_t tid_new(void)
+{
+    do {
+        last_tid = last_tid >= TID_MAX ? 2 : last_tid + 1;
+    } while (process_find_task(last_tid) != NULL ||
+             process_find(last_tid) != NULL);
+    return last_tid;
+}
+
+struct process *process_new(struct process *parent)
+{
+    struct process *process = kmalloc(sizeof(*process));
+    uint64_t flags;
+
+    if (process == NULL) {
+        return NULL;
+    }
+    list_init(&process->children);
+    list_init(&process->sibling);
+    list_init(&process->threads);
+    wait_queue_init(&process->child_wait);
+    wait_queue_init(&process->vfork_wait);
+    spin_init(&process->signal_lock);
+    file_table_init(&process->files);
+    flags = spin_lock_irqsave(&process_lock);
+    process->pid = tid_new();
+    process->parent = parent;
+    list_append(&all_processes, &process->all);
+    if (parent != NULL) {
+        list_append(&parent->children, &process->sibling);
+    }
+    spin_unlock_irqrestore(&process_lock, flags);
+    return process;
+}
+
+void process_add_thread(struct process *process, struct task *task)
+{
+    uint64_t flags = spin_lock_irqsave(&process_lock);
+
+    task->tid = process->thread_count == 0 && list_empty(&process->threads)
+                    ? process->pid
+                    : tid_new();
+    task->process = process;
+    process->thread_count++;
+    list_append(&process->threads, &task->process_node);
+    spin_unlock_irqrestore(&process_lock, flags);
+}
+
+void process_free(struct process *process)
+{
+    kfree(process);
+}
+
+int process_start_init(const char *path, int argc, const char *const *argv)
+{
+    static const char *const envp[] = {"PATH=/bin", "HOME=/", "TERM=dumb"};
+    struct exec_args args = {path, argc, argv, ARRAY_SIZE(envp), envp};
+    struct exec_image image;
+    struct process *process;
+    struct task *task;
+    int error = exec_build(&args, &image);
+
+    if (error != 0) {
+        return error;
+    }
+    process = process_new(NULL);
+    task = task_new(image.name);
+    if (process == NULL || task == NULL ||
+        !file_table_open_console(&process->files)) {
+        return -ENOMEM; /* the caller panics: nothing to undo */
+    }
+    init_process = process;
+    strlcpy(process->exe, path, sizeof(process->exe));
+    task->mm = image.mm;
+    exec_set_regs(task, &image);
+    process_add_thread(process, task);
+    task_start(task);
+    return 0;
+}

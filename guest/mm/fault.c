@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Page faults. mmap_lock is held for reading, so areas and tables stay; every
+ * PTE is looked at again under its PTL before it is changed.
+ */
+#include "arch/barrier.h"
+#include "arch/sysreg.h"
+#include "kernel/panic.h"
+#include "kernel/sched.h"
+#include "mm/counters.h"
+#include "mm/flush.h"
+#include "mm/lru.h"
+#include "mm/mm_priv.h"
+#include "mm/rmap.h"
+#include "mm/shmem.h"
+#include "mm/swap.h"
+
+#define FAULT_RETRY 1 /* something moved: look again */
+
+struct fault {
+    struct mm *mm;
+    struct vma *vma;
+    uint64_t va; /* of the page */
+    bool write;
+    bool force; /* mm_poke: it cares for the instruction caches itself */
+    pte_t *p;
+    struct spinlock *ptl;
+    pte_t orig; /* as read without the lock */
+};
+
+void fault_clean_dcache(struct page *page)
+{
+    const char *va = page_address(page);
+
+    for (unsigned i = 0; i < PAGE_SIZE; i += 64) {
+        dc_cvau(va + i);
+    }
+    page_set(page, PG_ICACHE);
+}
+
+void fault_drop_icache(void)
+{
+    dsb_ish();
+    ic_ialluis();
+    dsb_ish();
+    isb();
+}
+
+void fault_sync_icache(struct page *page)
+{
+    fault_clean_dcache(page);
+    fault_drop_icache();
+}
+
+/* The PTE for a page of this area, clean. */
+static pte_t make_pte(const struct fault *f, struct page *page)
+{
+    if ((f->vma->flags & PROT_EXEC) && !f->force &&
+        !page_test(page, PG_ICACHE)) {
+        fault_sync_icache(page);
+    }
+    return page_to_phys(page) | vma_pte(f->vma);
+}
+
+/* A private page of which this PTE is the only user. */
+static pte_t make_private(const struct fault *f, struct page *page)
+{
+    pte_t pte = make_pte(f, page);
+
+    if (f->vma->flags & PROT_WRITE) {
+        pte |= PTE_WRITE;
+    }
+    return f->write ? pte_mkdirty(pte) : pte;
+}
+
+/* Takes the PTL if the PTE is still what was read. */
+static bool lock_same(struct fault *f)
+{
+    spin_lock(f->ptl);
+    if (pte_read(f->p) == f->orig) {
+        return true;
+    }
+    spin_unlock(f->ptl);
+    return false;
+}
+
+static int fault_anon(struct fault *f)
+{
+    struct page *page;
+
+    if (!f->write) {
+        if (lock_same(f)) {
+            pte_write(f->p, page_to_phys(zero_page) | vma_pte(f->vma) |
+                                PTE_SPECIAL);
+            spin_unlock(f->ptl);
+        }
+        return 0;
+    }
+    page = page_alloc(0, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
+    if (page == NULL) {
+        return -ENOMEM;
+    }
+    if (!lock_same(f)) {
+        page_free(page, 0);
+        return FAULT_RETRY;
+    }
+    rmap_add_anon_new(page, f->vma, f->va);
+    lru_add(page);
+    pte_write(f->p, make_private(f, page));
+    spin_unlock(f->ptl);
+    atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
+    return 0;
+}
+
+static int fault_shmem(struct fault *f)
+{
+    uint64_t index = f->vma->pgoff + ((f->va - f->vma->start) >> PAGE_SHIFT);
+    struct page *page;
+    pte_t pte;
+
+    if (index >= f->vma->shmem->n_pages) {
+        return -EFAULT;
+    }
+    page = shmem_get_page(f->vma->shmem, index);
+    if (page == NULL) {
+        return -ENOMEM;
+    }
+    if (!lock_same(f)) {
+        page_unlock(page);
+        page_put(page);
+        return FAULT_RETRY;
+    }
+    /* A read maps it clean although the page is dirty, as Linux 6.12 does. */
+    pte = make_pte(f, page);
+    pte_write(f->p, f->write ? pte_mkdirty(pte) : pte);
+    rmap_add(page); /* with the reference of shmem_get_page() */
+    spin_unlock(f->ptl);
+    page_unlock(page);
+    atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
+    return 0;
+}
+
+static int fault_swap(struct fault *f)
+{
+    uint64_t entry = pte_swap_entry(f->orig);
+    bool no_memory = false;
+    struct page *page = swap_in_page(entry, &no_memory);
+
+    if (page == NULL) {
+        return no_memory ? -ENOMEM : FAULT_RETRY;
+    }
+    page_lock(page); /* reclaim may still be at it */
+    if (!swap_cache_holds(page, entry) || !lock_same(f)) {
+        page_unlock(page);
+        page_put(page);
+        return FAULT_RETRY;
+    }
+    if (page_mapcount(page) == 0) {
+        bool alone = swap_count(entry) == 1;
+
+        rmap_add_anon_new(page, f->vma, f->va);
+        pte_write(f->p, alone ? make_private(f, page) : make_pte(f, page));
+    } else {
+        rmap_add(page);
+        pte_write(f->p, make_pte(f, page));
+    }
+    spin_unlock(f->ptl);
+    atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&f->mm->swapped, 1, memory_order_relaxed);
+    swap_free(entry);
+    if (swap_count(entry) == 0) {
+        page_set(page, PG_DIRTY); /* no copy in swap any more */
+        swap_cache_delete(page);
+    }
+    page_unlock(page);
+    return 0;
+}
+
+/* Replaces the PTE's page by a copy of it. The caller holds a reference. */
+static int copy_page(struct fault *f, struct page *old)
+{
+    struct page *page = page_alloc(0, PAGE_ALLOC_RECLAIM);
+
+    if (page == NULL) {
+        return -ENOMEM;
+    }
+    if (old == zero_page) {
+        memset(page_address(page), 0, PAGE_SIZE);
+    } else {
+        /* It cannot change: while we map it, it has more than one user. */
+        memcpy(page_address(page), page_address(old), PAGE_SIZE);
+    }
+    if (!lock_same(f)) {
+        page_free(page, 0);
+        return FAULT_RETRY;
+    }
+    /* Another output address: break, invalidate, make. */
+    pte_exchange(f->p, 0);
+    flush_tlb_page(f->mm, f->va);
+    rmap_add_anon_new(page, f->vma, f->va);
+    lru_add(page);
+    pte_write(f->p, make_private(f, page));
+    if (old != zero_page) {
+        rmap_remove(old);
+    }
+    spin_unlock(f->ptl);
+    if (old == zero_page) {
+        atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
+    } else {
+        swap_cache_try_drop(old);
+        page_put(old); /* the mapping's */
+    }
+    return 0;
+}
+
+/* Nobody else can reach the page: neither a PTE nor a swap entry. Locked. */
+static bool alone_in_cache(struct page *page)
+{
+    return page_mapcount(page) == 1 &&
+           (!page_test(page, PG_SWAPCACHE) || swap_count(page->private) == 0);
+}
+
+/* The page became ours alone: the PTE may write. PTL held; unlocks. */
+static void reuse(struct fault *f, struct page *page)
+{
+    pte_t pte = pte_read(f->p) | PTE_AF;
+
+    if (f->vma->flags & PROT_WRITE) {
+        pte |= PTE_WRITE;
+    }
+    page_clear(page, PG_ICACHE);
+    pte_write(f->p, pte_mkdirty(pte));
+    spin_unlock(f->ptl);
+    flush_tlb_fix_spurious(f->mm, f->va);
+}
+
+/* A write to a private page that is mapped read-only. */
+static int fault_wp(struct fault *f)
+{
+    struct page *page;
+    int r;
+
+    if (f->orig & PTE_SPECIAL) {
+        return copy_page(f, zero_page);
+    }
+    if (!lock_same(f)) {
+        return FAULT_RETRY;
+    }
+    page = pte_page(f->orig);
+    if (page_mapcount(page) == 1 && !page_test(page, PG_SWAPCACHE)) {
+        reuse(f, page);
+        return 0;
+    }
+    page_get(page);
+    spin_unlock(f->ptl);
+    if (page_test(page, PG_SWAPCACHE)) {
+        page_lock(page);
+        if (!lock_same(f)) {
+            page_unlock(page);
+            page_put(page);
+            return FAULT_RETRY;
+        }
+        if (alone_in_cache(page)) {
+            if (page_test(page, PG_SWAPCACHE)) {
+                page_set(page, PG_DIRTY);
+                swap_cache_delete(page);
+            }
+            reuse(f, page);
+            page_unlock(page);
+            page_put(page);
+            return 0;
+        }
+        spin_unlock(f->ptl);
+        page_unlock(page);
+    }
+    r = copy_page(f, page);
+    page_put(page);
+    return r;
+}
+
+/* The PTE is present: access flag, first write, or nothing at all. */
+static int fault_present(struct fault *f)
+{
+    bool area_writes = f->vma->flags & PROT_WRITE;
+    pte_t pte;
+
+    if (f->write && area_writes && !(f->orig & PTE_WRITE)) {
+        if (f->vma->flags & VMA_SHARED) {
+            return -EACCES;
+        }
+        return fault_wp(f);
+    }
+    if (f->write && !area_writes &&
+        ((f->orig & PTE_SPECIAL) ||
+         page_mapcount(pte_page(f->orig)) != 1)) {
+        return fault_wp(f); /* forced: a page of our own, still read-only */
+    }
+    if (!lock_same(f)) {
+        return FAULT_RETRY;
+    }
+    pte = f->orig | PTE_AF;
+    if (f->write) {
+        pte = pte_mkdirty(pte);
+    }
+    if (pte != f->orig) {
+        pte_write(f->p, pte);
+    }
+    spin_unlock(f->ptl);
+    /* Only more is allowed than before: no other CPU need know. */
+    flush_tlb_fix_spurious(f->mm, f->va);
+    return 0;
+}
+
+static int access_error(const struct vma *vma, unsigned flags)
+{
+    if (flags & MM_FAULT_FORCE) {
+        return 0;
+    }
+    if (flags & MM_FAULT_WRITE) {
+        return vma->flags & PROT_WRITE ? 0 : -EACCES;
+    }
+    if (flags & MM_FAULT_EXEC) {
+        return vma->flags & PROT_EXEC ? 0 : -EACCES;
+    }
+    return vma->flags & (PROT_READ | PROT_WRITE | PROT_EXEC) ? 0 : -EACCES;
+}
+
+int fault_locked(struct mm *mm, uint64_t va, unsigned flags)
+{
+    struct fault f = {
+        .mm = mm,
+        .va = va & PAGE_MASK,
+        .write = flags & MM_FAULT_WRITE,
+        .force = flags & MM_FAULT_FORCE,
+    };
+    int r;
+
+    f.vma = va < USER_END ? vma_find(mm, va) : NULL;
+    if (f.vma == NULL) {
+        return -EFAULT;
+    }
+    r = access_error(f.vma, flags);
+    if (r != 0) {
+        return r;
+    }
+    do {
+        f.p = pt_alloc(mm, f.va, &f.ptl);
+        if (f.p == NULL) {
+            return -ENOMEM;
+        }
+        f.orig = pte_read(f.p);
+        if (f.orig == 0) {
+            r = f.vma->flags & VMA_SHARED ? fault_shmem(&f) : fault_anon(&f);
+        } else if (pte_present(f.orig)) {
+            r = fault_present(&f);
+        } else {
+            ASSERT_MSG(pte_is_swap(f.orig), "strange PTE 0x%lx at 0x%lx",
+                       (unsigned long)f.orig, (unsigned long)va);
+            r = fault_swap(&f);
+        }
+    } while (r == FAULT_RETRY);
+    return r;
+}
+
+int mm_fault(struct mm *mm, uint64_t va, unsigned flags)
+{
+    int r;
+
+    if (flags & MM_FAULT_USER) {
+        counter_inc(page_faults);
+    }
+    if (mm == NULL) {
+        return -EFAULT;
+    }
+    mm_read_lock(&mm->mmap_lock);
+    r = fault_locked(mm, va, flags);
+    mm_read_unlock(&mm->mmap_lock);
+    return r;
+}

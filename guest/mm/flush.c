@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * TLB flushing: the choice of the back end, and the context switch. The
+ * instructions are in flush_broadcast.c.
+ */
+#include "mm/flush.h"
+
+#include "arch/barrier.h"
+#include "arch/sysreg.h"
+#include "kernel/panic.h"
+#include "kernel/smp.h"
+#include "mm/counters.h"
+#include "mm/mm_priv.h"
+#include "mm/tlbbatch.h"
+
+struct tlb_cpu tlb_cpus[MAX_CPUS];
+
+static bool ipi(void)
+{
+    return bootargs.tlb == BOOTARG_TLB_IPI;
+}
+
+void flush_init(void)
+{
+    flush_bc_init();
+    asid_init();
+}
+
+void flush_cpu_init(void)
+{
+    struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
+
+    write_ttbr0_el1(mm_reserved_pgd);
+    isb();
+    tc->ttbr0 = mm_reserved_pgd;
+    tlb_local_flush_all();
+}
+
+void flush_tlb_page(struct mm *mm, uint64_t va)
+{
+    if (ipi()) {
+        struct flush_range range = {
+            .start = va,
+            .end = va + PAGE_SIZE,
+            .stride = PAGE_SIZE,
+            .level = 3,
+            .last_level = true,
+        };
+
+        flush_ipi_range(mm, &range);
+    } else {
+        flush_bc_page(mm, va);
+    }
+}
+
+void flush_tlb_mm(struct mm *mm)
+{
+    if (ipi()) {
+        /* Lazy CPUs too: whoever calls this may free tables next. */
+        struct flush_range range = {
+            .start = 0,
+            .end = USER_END,
+            .stride = PAGE_SIZE,
+            .freed_tables = true,
+        };
+
+        flush_ipi_range(mm, &range);
+    } else {
+        flush_bc_mm(mm);
+    }
+}
+
+void flush_tlb_range(struct mm *mm, const struct flush_range *range)
+{
+    if (ipi()) {
+        flush_ipi_range(mm, range);
+    } else {
+        flush_bc_range(mm, range);
+    }
+}
+
+void flush_tlb_fix_spurious(struct mm *mm, uint64_t va)
+{
+    struct flush_range range = {
+        .start = va,
+        .end = va + PAGE_SIZE,
+        .stride = PAGE_SIZE,
+        .level = 3,
+        .last_level = true,
+    };
+
+    /*
+     * A fault on a permission does not evict the entry it came from, so without
+     * this the access might fault for ever. Other CPUs do it for themselves.
+     */
+    tlb_local_flush_pages(asid_of(mm), &range);
+}
+
+/* --- batch hooks --- */
+
+bool flush_batch_should_defer(struct mm *mm)
+{
+    return ipi() ? flush_ipi_should_defer(mm) : true;
+}
+
+void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm,
+                             uint64_t start, uint64_t end)
+{
+    if (ipi()) {
+        flush_ipi_add_pending(ubc, mm);
+    } else {
+        flush_bc_page_nosync(mm, start, end);
+    }
+}
+
+void flush_batch(struct tlb_ubc *ubc)
+{
+    if (ipi()) {
+        flush_ipi_batch(ubc);
+    } else {
+        flush_bc_sync();
+    }
+}
+
+void flush_batch_drain(struct mm *mm)
+{
+    switch (bootargs.drain) {
+    case BOOTARG_DRAIN_MM:
+        flush_tlb_mm(mm);
+        break;
+    case BOOTARG_DRAIN_DSB:
+        /* Unsafe: it completes no TLBI that another CPU issued. */
+        flush_bc_sync();
+        break;
+    case BOOTARG_DRAIN_NONE:
+        break;
+    }
+}
+
+/* --- context switch, IRQs off --- */
+
+void flush_set_ttbr0(struct tlb_cpu *tc, struct mm *mm, uint16_t asid)
+{
+    uint64_t value = virt_to_phys(mm->pgd) | (uint64_t)asid << 48;
+
+    if (tc->ttbr0 != value) {
+        tc->ttbr0 = value;
+        write_ttbr0_el1(value); /* table and ASID change in one write */
+        isb();
+    }
+}
+
+void flush_unload(struct tlb_cpu *tc)
+{
+    struct mm *old = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
+    uint32_t pins;
+
+    atomic_store_explicit(&tc->loaded, NULL, memory_order_relaxed);
+    atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
+    tc->ttbr0 = mm_reserved_pgd;
+    write_ttbr0_el1(mm_reserved_pgd);
+    isb();
+    cpumask_test_and_clear_atomic(&old->context.cpumask, cpu_id());
+    /* In an interrupt handler: the last pin must wait for a thread. */
+    pins = atomic_load_explicit(&old->pins, memory_order_relaxed);
+    while (pins > 1) {
+        if (atomic_compare_exchange_weak_explicit(&old->pins, &pins, pins - 1,
+                                                  memory_order_release,
+                                                  memory_order_relaxed)) {
+            return;
+        }
+    }
+    ASSERT(tc->dropped == NULL);
+    tc->dropped = old;
+}
+
+static void unload_if_lazy(void *arg)
+{
+    struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
+
+    (void)arg;
+    if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed) &&
+        tc->dropped == NULL) {
+        flush_unload(tc);
+    }
+}
+
+void flush_unload_lazy_cpus(void)
+{
+    uint64_t flags;
+
+    smp_call_mask(&cpu_online_mask, unload_if_lazy, NULL, true);
+    flags = local_irq_save();
+    unload_if_lazy(NULL);
+    local_irq_restore(flags);
+    for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+        /* Idle CPUs: nobody else will. */
+        struct mm *mm = __atomic_exchange_n(&tlb_cpus[cpu].dropped, NULL,
+                                            __ATOMIC_ACQ_REL);
+
+        if (mm != NULL) {
+            mm_drop(mm);
+        }
+    }
+}
+
+void mm_switch(struct mm *prev, struct mm *next)
+{
+    struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
+    struct mm *old = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
+    struct mm *dropped = __atomic_exchange_n(&tc->dropped, NULL,
+                                             __ATOMIC_ACQ_REL);
+
+    (void)prev; /* what is loaded may be older: lazy */
+    if (dropped != NULL) {
+        mm_drop(dropped);
+    }
+    if (next == NULL) {
+        if (old != NULL) {
+            /* Relaxed: a flusher that misses it sends an SGI too many. */
+            atomic_store_explicit(&tc->is_lazy, true, memory_order_relaxed);
+        }
+        return;
+    }
+    if (old != next) {
+        atomic_fetch_add_explicit(&next->pins, 1, memory_order_relaxed);
+    }
+    if (ipi()) {
+        flush_ipi_switch(tc, next);
+    } else {
+        atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
+        flush_set_ttbr0(tc, next, asid_check_and_switch(next));
+        atomic_store_explicit(&tc->loaded, next, memory_order_relaxed);
+    }
+    if (old != NULL && old != next) {
+        mm_drop(old);
+    }
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The IPI back end: a generation per mm counts what had to be flushed; every
+ * CPU remembers per mm up to which generation its TLB is clean. A CPU is told
+ * by SGI if it may be using the mm, and otherwise finds out when it loads it.
+ *
+ *   flusher:  PTE store, DSB ISHST, tlb_gen++, DMB, read mask, loaded, is_lazy
+ *   switcher: loaded = SWITCHING, set mask bit, DMB, read tlb_gen, load TTBR0
+ *   leaving lazy mode: is_lazy = false, DMB, read tlb_gen
+ *
+ * One of the two sees the other: either the CPU sees the new generation and
+ * flushes itself, or the flusher sees the CPU and sends it an SGI.
+ *
+ * A switch to another mm clears the CPU's bit, as x86 did up to Linux 6.13.
+ */
+#include "mm/flush.h"
+
+#include "arch/barrier.h"
+#include "arch/sysreg.h"
+#include "kernel/smp.h"
+#include "mm/counters.h"
+#include "mm/mm_priv.h"
+#include "mm/tlbbatch.h"
+
+#define SINGLE_PAGE_FLUSH_CEILING 33UL
+#define NOINLINE __attribute__((noinline))
+
+struct flush_info {
+    struct mm *mm;               /* NULL: whatever is loaded */
+    const struct flush_range *range; /* NULL: everything */
+    uint64_t new_tlb_gen;        /* 0: not known */
+    bool freed_tables;
+};
+
+static uint16_t loaded_asid(const struct tlb_cpu *tc)
+{
+    return (uint16_t)(tc->ttbr0 >> 48);
+}
+
+/* IRQs masked; on a target, or on the initiator for itself. */
+static void flush_tlb_func(const struct flush_info *info, bool local)
+{
+    struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
+    struct mm *loaded = atomic_load_explicit(&tc->loaded,
+                                             memory_order_relaxed);
+    uint64_t mm_gen, local_gen;
+
+    if (!local) {
+        counter_inc(remote_flush_received);
+    }
+    if (info->mm != NULL && info->mm != loaded) {
+        cpumask_test_and_clear_atomic(&info->mm->context.cpumask, cpu_id());
+        counter_inc(wrong_cpu);
+        return;
+    }
+    if (loaded == NULL) {
+        return;
+    }
+    if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
+        /* Cheaper than to be asked again and again. */
+        flush_unload(tc);
+        return;
+    }
+    local_gen = tc->ctxs[tc->slot].tlb_gen;
+    if (info->new_tlb_gen != 0 && info->new_tlb_gen <= local_gen) {
+        return;
+    }
+    /* As late as possible: flushes asked for meanwhile are done with this. */
+    mm_gen = atomic_load_explicit(&loaded->context.tlb_gen,
+                                  memory_order_acquire);
+    if (mm_gen == local_gen) {
+        return;
+    }
+    if (info->range != NULL && info->new_tlb_gen == local_gen + 1 &&
+        info->new_tlb_gen == mm_gen) {
+        tlb_local_flush_pages(loaded_asid(tc), info->range);
+    } else {
+        tlb_local_flush_asid(loaded_asid(tc));
+    }
+    tc->ctxs[tc->slot].tlb_gen = mm_gen;
+}
+
+static void flush_tlb_func_remote(void *arg)
+{
+    flush_tlb_func(arg, false);
+}
+
+/* Makes the PTE stores visible, then counts the generation up. */
+static NOINLINE uint64_t flush_ipi_new_gen(struct mm *mm)
+{
+    uint64_t gen;
+
+    dsb_ishst();
+    counter_inc(dsb_ishst);
+    gen = atomic_fetch_add_explicit(&mm->context.tlb_gen, 1,
+                                    memory_order_relaxed) +
+          1;
+    dmb_ish(); /* O5: before the reads of mask, loaded and is_lazy */
+    return gen;
+}
+
+/* Would the CPU be told of a flush of mm (NULL: of a batch)? */
+static bool is_target(unsigned cpu, const struct mm *mm)
+{
+    struct tlb_cpu *tc = &tlb_cpus[cpu];
+    struct mm *loaded = atomic_load_explicit(&tc->loaded,
+                                             memory_order_relaxed);
+
+    dmb_ishld(); /* is_lazy belongs to a loaded at least as new */
+    if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
+        counter_inc(lazy_skipped);
+        return false;
+    }
+    return mm == NULL || loaded == mm || loaded == LOADED_MM_SWITCHING;
+}
+
+/* Tells the CPUs of mask except this one. */
+static void flush_multi(const struct cpumask *mask, struct flush_info *info)
+{
+    struct cpumask targets;
+    unsigned cpu, self = cpu_id();
+
+    cpumask_zero(&targets);
+    for_each_cpu(cpu, mask)
+    {
+        if (cpu != self && (info->freed_tables || is_target(cpu, info->mm))) {
+            cpumask_set(&targets, cpu);
+        }
+    }
+    if (!cpumask_empty(&targets)) {
+        counter_inc(remote_flush);
+        smp_call_mask(&targets, flush_tlb_func_remote, info, true);
+    }
+}
+
+static void flush_self(const struct flush_info *info)
+{
+    uint64_t flags = local_irq_save();
+
+    flush_tlb_func(info, true);
+    local_irq_restore(flags);
+}
+
+void flush_ipi_range(struct mm *mm, const struct flush_range *range)
+{
+    struct flush_info info = {
+        .mm = mm,
+        .range = range,
+        .freed_tables = range->freed_tables,
+    };
+
+    info.new_tlb_gen = flush_ipi_new_gen(mm);
+    if (range->end - range->start >
+        SINGLE_PAGE_FLUSH_CEILING * range->stride) {
+        info.range = NULL;
+    }
+    flush_multi(&mm->context.cpumask, &info);
+    if (atomic_load_explicit(&tlb_cpus[cpu_id()].loaded,
+                             memory_order_relaxed) == mm) {
+        flush_self(&info);
+    }
+}
+
+/* --- batch --- */
+
+bool flush_ipi_should_defer(struct mm *mm)
+{
+    unsigned self = cpu_id();
+    unsigned cpu = cpumask_next(&mm->context.cpumask, 0);
+
+    if (cpu == self) {
+        cpu = cpumask_next(&mm->context.cpumask, self + 1);
+    }
+    return cpu < MAX_CPUS;
+}
+
+void flush_ipi_add_pending(struct tlb_ubc *ubc, struct mm *mm)
+{
+    (void)flush_ipi_new_gen(mm);
+    cpumask_or(&ubc->arch.cpumask, &mm->context.cpumask);
+    ubc->arch.unmapped_pages = true;
+}
+
+void flush_ipi_batch(struct tlb_ubc *ubc)
+{
+    struct flush_info info = {.mm = NULL};
+
+    flush_multi(&ubc->arch.cpumask, &info);
+    if (cpumask_test(&ubc->arch.cpumask, cpu_id())) {
+        flush_self(&info);
+    }
+    cpumask_zero(&ubc->arch.cpumask);
+    ubc->arch.unmapped_pages = false;
+}
+
+/* --- context switch, IRQs off --- */
+
+/* The slot of mm in ctxs[]; made, with generation 0, if there was none. */
+static unsigned slot_find(struct tlb_cpu *tc, const struct mm *mm)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < TLB_NR_DYN_CTXS; slot++) {
+        if (tc->ctxs[slot].ctx_id == mm->context.ctx_id) {
+            return slot;
+        }
+    }
+    slot = tc->next_slot;
+    tc->next_slot = (slot + 1) % TLB_NR_DYN_CTXS;
+    tc->ctxs[slot].ctx_id = mm->context.ctx_id;
+    tc->ctxs[slot].tlb_gen = 0; /* generations start at 1: flush */
+    return slot;
+}
+
+static void catch_up(struct tlb_cpu *tc, struct mm *mm, uint16_t asid)
+{
+    uint64_t gen = atomic_load_explicit(&mm->context.tlb_gen,
+                                        memory_order_acquire);
+
+    if (tc->ctxs[tc->slot].tlb_gen != gen) {
+        tlb_local_flush_asid(asid);
+        tc->ctxs[tc->slot].tlb_gen = gen;
+    }
+}
+
+void flush_ipi_switch(struct tlb_cpu *tc, struct mm *next)
+{
+    struct mm *old = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
+    unsigned cpu = cpu_id();
+    uint16_t asid;
+
+    if (old == next) {
+        if (!atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
+            return;
+        }
+        atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
+        dmb_ish(); /* O7 */
+        catch_up(tc, next, loaded_asid(tc));
+        return;
+    }
+    atomic_store_explicit(&tc->loaded, LOADED_MM_SWITCHING,
+                          memory_order_relaxed);
+    atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
+    if (old != NULL) {
+        cpumask_test_and_clear_atomic(&old->context.cpumask, cpu);
+    }
+    cpumask_test_and_set_atomic(&next->context.cpumask, cpu);
+    dmb_ish(); /* O6: SWITCHING and the mask bit before the generation */
+    asid = asid_check_and_switch(next);
+    tc->slot = slot_find(tc, next);
+    catch_up(tc, next, asid);
+    flush_set_ttbr0(tc, next, asid);
+    /* Release: the table is loaded before others take us for a user of it. */
+    atomic_store_explicit(&tc->loaded, next, memory_order_release);
+}

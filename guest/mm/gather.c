@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mmu_gather: unhook, invalidate, free, in this order. mm->tlb_flush_pending is
+ * raised before the first PTL is taken and lowered after the last flush: who
+ * holds a PTL and sees a changed PTE also sees that its flush may be owed.
+ */
+#include "mm/gather.h"
+
+#include "mm/counters.h"
+#include "mm/flush.h"
+#include "mm/mm_priv.h"
+#include "mm/rmap.h"
+#include "mm/swap.h"
+
+#define DELAYED 1UL
+
+static void range_reset(struct gather *g)
+{
+    g->start = UINT64_MAX;
+    g->end = 0;
+    g->cleared = 0;
+    g->freed_tables = false;
+}
+
+void gather_init(struct gather *g, struct mm *mm, bool fullmm)
+{
+    g->mm = mm;
+    g->fullmm = fullmm;
+    g->need_flush_all = false;
+    g->delayed = false;
+    g->batches = 0;
+    g->local.next = NULL;
+    g->local.count = 0;
+    g->local.max = GATHER_BUNDLE;
+    g->active = &g->local;
+    list_init(&g->tables);
+    range_reset(g);
+    atomic_fetch_add_explicit(&mm->tlb_flush_pending, 1,
+                              memory_order_relaxed);
+}
+
+void gather_note(struct gather *g, uint64_t va, uint64_t size, unsigned level)
+{
+    if (va < g->start) {
+        g->start = va;
+    }
+    if (va + size > g->end) {
+        g->end = va + size;
+    }
+    g->cleared |= (uint8_t)(1U << level);
+}
+
+static struct page **batch_pages(struct gather *g, struct gather_batch *batch)
+{
+    return batch == &g->local ? g->local_pages : batch->pages;
+}
+
+static bool next_batch(struct gather *g)
+{
+    struct gather_batch *batch = g->active->next;
+
+    /* Delayed removals run under the PTL: keep them few. */
+    if (g->delayed && g->active != &g->local) {
+        return false;
+    }
+    if (batch == NULL) {
+        struct page *page;
+
+        if (g->batches == GATHER_MAX_BATCHES) {
+            return false;
+        }
+        page = page_alloc(0, 0);
+        if (page == NULL) {
+            return false;
+        }
+        g->batches++;
+        batch = page_address(page);
+        batch->next = NULL;
+        batch->count = 0;
+        batch->max = GATHER_MAX_BATCH;
+        g->active->next = batch;
+    }
+    g->active = batch;
+    return true;
+}
+
+bool gather_page(struct gather *g, struct page *page, bool delay_rmap)
+{
+    struct gather_batch *batch = g->active;
+
+    g->delayed |= delay_rmap;
+    batch_pages(g, batch)[batch->count++] =
+        (struct page *)((uint64_t)page | (delay_rmap ? DELAYED : 0));
+    return batch->count >= batch->max - 1 && !next_batch(g);
+}
+
+void gather_table(struct gather *g, struct page *table, uint64_t va,
+                  unsigned level)
+{
+    gather_note(g, va, PAGE_SIZE, level);
+    g->freed_tables = true;
+    list_append(&g->tables, &table->lru);
+}
+
+void gather_flush_tlb(struct gather *g)
+{
+    unsigned lowest = 3;
+
+    if (g->cleared == 0 && !g->freed_tables) {
+        return;
+    }
+    while (lowest > 0 && !(g->cleared & (1U << lowest))) {
+        lowest--;
+    }
+    if (g->need_flush_all) {
+        counter_inc(gather_flush);
+        flush_tlb_mm(g->mm);
+    } else if (g->fullmm) {
+        /*
+         * Nobody runs it any more and its ASID is not given away before a
+         * rollover flush; only walks in progress could meet freed tables.
+         */
+        if (g->freed_tables) {
+            counter_inc(gather_flush);
+            flush_tlb_mm(g->mm);
+        }
+    } else {
+        struct flush_range range = {
+            .start = g->start,
+            .end = g->end,
+            .stride = 1UL << pt_shift(lowest),
+            .last_level = !g->freed_tables,
+            .freed_tables = g->freed_tables,
+        };
+
+        if (!g->freed_tables && g->cleared == (1U << lowest)) {
+            range.level = (uint8_t)lowest;
+        }
+        counter_inc(gather_flush);
+        flush_tlb_range(g->mm, &range);
+    }
+    range_reset(g);
+}
+
+void gather_finish_rmap(struct gather *g)
+{
+    if (!g->delayed) {
+        return;
+    }
+    for (struct gather_batch *b = &g->local; b != NULL; b = b->next) {
+        struct page **pages = batch_pages(g, b);
+
+        for (unsigned i = 0; i < b->count; i++) {
+            if ((uint64_t)pages[i] & DELAYED) {
+                pages[i] = (struct page *)((uint64_t)pages[i] & ~DELAYED);
+                rmap_remove(pages[i]);
+            }
+        }
+        if (b == g->active) {
+            break;
+        }
+    }
+    g->delayed = false;
+}
+
+static void free_pages(struct gather *g)
+{
+    for (struct gather_batch *b = &g->local; b != NULL; b = b->next) {
+        struct page **pages = batch_pages(g, b);
+
+        for (unsigned i = 0; i < b->count; i++) {
+            struct page *page = pages[i];
+
+            if (page_mapcount(page) == 0) {
+                swap_cache_try_drop(page);
+            }
+            page_put(page);
+        }
+        counter_add(frames_freed, b->count);
+        b->count = 0;
+    }
+    g->active = &g->local;
+}
+
+static void free_tables(struct gather *g)
+{
+    while (!list_empty(&g->tables)) {
+        struct page *page = page_of_node(g->tables.next);
+
+        list_remove(&page->lru);
+        page_clear(page, PG_TABLE);
+        page_free(page, 0);
+    }
+}
+
+void gather_flush(struct gather *g)
+{
+    gather_flush_tlb(g);
+    free_tables(g);
+    free_pages(g);
+}
+
+void gather_finish(struct gather *g)
+{
+    struct gather_batch *batch;
+
+    if (atomic_load_explicit(&g->mm->tlb_flush_pending,
+                             memory_order_relaxed) > 1 &&
+        !g->fullmm) {
+        /*
+         * Another gather cleared PTEs that we then found clear, and has not
+         * flushed yet: our caller may rely on them being gone.
+         */
+        counter_inc(gather_nested_full);
+        g->need_flush_all = true;
+        g->freed_tables = true;
+    }
+    gather_flush(g);
+    batch = g->local.next;
+    while (batch != NULL) {
+        struct gather_batch *next = batch->next;
+
+        page_free(virt_to_page(batch), 0);
+        batch = next;
+    }
+    /* Ordered by the flush above, not by a barrier here. */
+    atomic_fetch_sub_explicit(&g->mm->tlb_flush_pending, 1,
+                              memory_order_relaxed);
+}

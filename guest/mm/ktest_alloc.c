@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of the allocators and the compressor. */
+#include "mm/compress.h"
+#include "mm/ktest_mm.h"
+#include "mm/swap_store.h"
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005UL + 1442695040888963407UL;
+    return *state >> 33;
+}
+
+const char *test_compress(void)
+{
+    struct compress_work *work = kmalloc(sizeof(*work));
+    uint32_t *src = kmalloc(PAGE_SIZE), *dst = kmalloc(PAGE_SIZE);
+    uint64_t seed = 1, same;
+    size_t size;
+
+    KTEST_CHECK(work != NULL && src != NULL && dst != NULL);
+    for (unsigned kind = 0; kind < 8; kind++) {
+        for (unsigned i = 0; i < COMPRESS_WORDS; i++) {
+            src[i] = kind < 4 ? (uint32_t)(next_random(&seed) % (2 + kind))
+                              : i / (kind * 3);
+        }
+        size = compress_page(work, src, PAGE_SIZE);
+        KTEST_CHECK(size != 0 && size < PAGE_SIZE);
+        memset(dst, 0xee, PAGE_SIZE);
+        KTEST_CHECK(compress_expand(work->out, size, dst));
+        KTEST_CHECK(memcmp(src, dst, PAGE_SIZE) == 0);
+        KTEST_CHECK(!compress_expand(work->out, size - 8, dst));
+    }
+    for (unsigned i = 0; i < COMPRESS_WORDS; i++) {
+        src[i] = (uint32_t)(next_random(&seed) * 2654435761U);
+    }
+    KTEST_CHECK(compress_page(work, src, PAGE_SIZE) == 0);
+    KTEST_CHECK(!compress_is_same((uint64_t *)src, &same));
+    memset(src, 0x5a, PAGE_SIZE);
+    KTEST_CHECK(compress_is_same((uint64_t *)src, &same));
+    KTEST_CHECK(same == 0x5a5a5a5a5a5a5a5aUL);
+    kfree(work);
+    kfree(src);
+    kfree(dst);
+    return NULL;
+}
+
+const char *test_blocks(void)
+{
+    struct page *pages[PAGE_MAX_ORDER + 1];
+    struct page *many[200];
+    uint64_t before = page_free_count();
+
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned o = 0; o <= PAGE_MAX_ORDER; o++) {
+            pages[o] = page_alloc(o, PAGE_ALLOC_ZERO);
+            KTEST_CHECK(pages[o] != NULL);
+            KTEST_CHECK((page_to_pfn(pages[o]) & ((1UL << o) - 1)) == 0);
+            KTEST_CHECK(*(char *)page_address(pages[o]) == 0);
+            memset(page_address(pages[o]), 0xff, PAGE_SIZE << o);
+        }
+        KTEST_CHECK(page_free_count() ==
+                    before - ((2UL << PAGE_MAX_ORDER) - 1));
+        for (unsigned o = 0; o <= PAGE_MAX_ORDER; o++) {
+            page_free(pages[o], o);
+        }
+    }
+    KTEST_CHECK(page_free_count() == before);
+    for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
+        many[i] = page_alloc(0, 0);
+        KTEST_CHECK(many[i] != NULL);
+        for (unsigned j = 0; j < i; j++) {
+            KTEST_CHECK(many[i] != many[j]);
+        }
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
+        page_free(many[i], 0);
+    }
+    KTEST_CHECK(page_free_count() == before);
+    return NULL;
+}
+
+const char *test_kmalloc(void)
+{
+    uint8_t *objects[300];
+    size_t sizes[300];
+    uint64_t seed = 7;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(objects); i++) {
+        sizes[i] = 1 + next_random(&seed) % (i % 10 == 0 ? 9000 : 600);
+        objects[i] = kmalloc(sizes[i]);
+        KTEST_CHECK(objects[i] != NULL);
+        KTEST_CHECK(objects[i][0] == 0 && objects[i][sizes[i] - 1] == 0);
+        memset(objects[i], (int)(i & 0xff), sizes[i]);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(objects); i++) {
+        for (size_t j = 0; j < sizes[i]; j++) {
+            KTEST_CHECK(objects[i][j] == (i & 0xff));
+        }
+        kfree(objects[i]);
+    }
+    return NULL;
+}
+
+const char *test_store(void)
+{
+    uint8_t *chunks[200];
+    size_t sizes[200];
+    uint64_t seed = 3;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(chunks); i++) {
+        sizes[i] = 1 + next_random(&seed) % PAGE_SIZE;
+        chunks[i] = swap_store_alloc(sizes[i]);
+        KTEST_CHECK(chunks[i] != NULL);
+        KTEST_CHECK(((uint64_t)chunks[i] & 15) == 0);
+        memset(chunks[i], (int)(i & 0xff), sizes[i]);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(chunks); i++) {
+        for (size_t j = 0; j < sizes[i]; j++) {
+            KTEST_CHECK(chunks[i][j] == (i & 0xff));
+        }
+        swap_store_free(chunks[i]);
+    }
+    return NULL;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* madvise and mincore. */
+#include "kernel/annot.h"
+#include "kernel/sched.h"
+#include "kernel/task.h"
+#include "mm/gather.h"
+#include "mm/lru.h"
+#include "mm/mm_priv.h"
+#include "mm/reclaim.h"
+#include "mm/shmem.h"
+#include "mm/tlbbatch.h"
+#include "mm/uaccess.h"
+
+/* One leaf table: isolate under the PTL, reclaim after it. One list each. */
+static void pageout_block(struct mm *mm, uint64_t va, uint64_t end)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(mm, va, &ptl);
+    struct list pages;
+
+    if (p == NULL) {
+        return;
+    }
+    list_init(&pages);
+    spin_lock(ptl);
+    flush_tlb_batched_pending(mm);
+    for (; va < end; va += PAGE_SIZE, p++) {
+        pte_t pte = pte_read(p);
+        struct page *page;
+
+        if (!pte_present(pte) || (pte & PTE_SPECIAL)) {
+            continue;
+        }
+        page = pte_page(pte);
+        if (page_mapcount(page) != 1) {
+            continue; /* others use it */
+        }
+        page_clear(page, PG_REFERENCED);
+        if (lru_isolate(page)) {
+            list_append(&pages, &page->lru);
+        }
+    }
+    spin_unlock(ptl);
+    if (!list_empty(&pages)) {
+        reclaim_pages(&pages, true);
+    }
+}
+
+/* Makes the pages look old. */
+static void cold_block(struct gather *g, uint64_t va, uint64_t end)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(g->mm, va, &ptl);
+
+    if (p == NULL) {
+        return;
+    }
+    spin_lock(ptl);
+    flush_tlb_batched_pending(g->mm);
+    for (; va < end; va += PAGE_SIZE, p++) {
+        pte_t pte = pte_read(p);
+
+        if (!pte_present(pte) || (pte & PTE_SPECIAL) ||
+            page_mapcount(pte_page(pte)) != 1) {
+            continue;
+        }
+        if (pte & PTE_AF) {
+            pte_write(p, pte & ~PTE_AF);
+            gather_note(g, va, PAGE_SIZE, 3);
+        }
+        page_clear(pte_page(pte), PG_REFERENCED);
+        lru_deactivate(pte_page(pte));
+    }
+    spin_unlock(ptl);
+}
+
+static void advise_blocks(struct vma *vma, uint64_t start, uint64_t end,
+                          uint64_t advice)
+{
+    struct gather g;
+
+    if (advice == MADV_COLD) {
+        gather_init(&g, vma->mm, false);
+    }
+    while (start < end) {
+        uint64_t stop = pt_block_end(start, end);
+
+        if (advice == MADV_COLD) {
+            cold_block(&g, start, stop);
+        } else {
+            pageout_block(vma->mm, start, stop);
+        }
+        start = stop;
+        preempt_point();
+    }
+    if (advice == MADV_COLD) {
+        gather_finish(&g);
+    }
+}
+
+static int advise_populate(struct vma *vma, uint64_t start, uint64_t end,
+                           uint64_t advice)
+{
+    unsigned flags = advice == MADV_POPULATE_WRITE ? MM_FAULT_WRITE : 0;
+
+    for (; start < end; start += PAGE_SIZE) {
+        int r = fault_locked(vma->mm, start, flags);
+
+        if (r != 0) {
+            return r == -ENOMEM ? r : -EFAULT;
+        }
+        preempt_point();
+    }
+    return 0;
+}
+
+static int advise_area(struct vma *vma, uint64_t start, uint64_t end,
+                       uint64_t advice)
+{
+    switch (advice) {
+    case MADV_PAGEOUT:
+    case MADV_COLD:
+        advise_blocks(vma, start, end, advice);
+        return 0;
+    case MADV_FREE:
+        /* The contents may go at any time: they go now. */
+        if (vma->flags & VMA_SHARED) {
+            return -EINVAL;
+        }
+        zap_range_single(vma, start, end);
+        return 0;
+    case MADV_DONTNEED:
+        zap_range_single(vma, start, end);
+        return 0;
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+        return advise_populate(vma, start, end, advice);
+    default:
+        return 0;
+    }
+}
+
+static int advise_locked(struct mm *mm, uint64_t start, uint64_t end,
+                         uint64_t advice)
+{
+    int result = 0;
+
+    while (start < end) {
+        unsigned i = vma_index(mm, start);
+        uint64_t stop;
+        int r;
+
+        if (i == mm->n_areas || mm->areas[i]->start >= end) {
+            return -ENOMEM;
+        }
+        if (mm->areas[i]->start > start) {
+            result = -ENOMEM; /* a hole: go on, but say so */
+            start = mm->areas[i]->start;
+        }
+        stop = mm->areas[i]->end < end ? mm->areas[i]->end : end;
+        r = advise_area(mm->areas[i], start, stop, advice);
+        if (r != 0) {
+            return r;
+        }
+        start = stop;
+    }
+    return result;
+}
+
+static bool advice_known(uint64_t advice)
+{
+    switch (advice) {
+    case MADV_NORMAL:
+    case MADV_RANDOM:
+    case MADV_SEQUENTIAL:
+    case MADV_WILLNEED:
+    case MADV_DONTNEED:
+    case MADV_FREE:
+    case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE:
+    case MADV_COLD:
+    case MADV_PAGEOUT:
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int64_t sys_madvise(uint64_t addr, uint64_t len, uint64_t advice)
+{
+    struct mm *mm = current()->mm;
+    unsigned op = advice == MADV_PAGEOUT ? ANNOT_OP_MADVISE_PAGEOUT
+                                         : ANNOT_OP_MADVISE_OTHER;
+    int r;
+
+    if (!advice_known(advice) || len > USER_END ||
+        !range_ok(addr, PAGE_ALIGN_UP(len))) {
+        return -EINVAL;
+    }
+    if (len == 0) {
+        return 0;
+    }
+    annot_op_begin(op);
+    mm_read_lock(&mm->mmap_lock);
+    r = advise_locked(mm, addr, addr + PAGE_ALIGN_UP(len), advice);
+    mm_read_unlock(&mm->mmap_lock);
+    annot_op_end(op);
+    return r;
+}
+
+/* --- mincore --- */
+
+static uint8_t resident(struct vma *vma, uint64_t va)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(vma->mm, va, &ptl);
+
+    if (p != NULL && pte_present(pte_read(p))) {
+        return 1;
+    }
+    return (vma->flags & VMA_SHARED) &&
+           shmem_resident(vma->shmem, vma->pgoff +
+                                          ((va - vma->start) >> PAGE_SHIFT));
+}
+
+int64_t sys_mincore(uint64_t addr, uint64_t len, uint64_t vec)
+{
+    struct mm *mm = current()->mm;
+    uint8_t buf[256];
+    uint64_t n;
+
+    if ((addr & (PAGE_SIZE - 1)) != 0) {
+        return -EINVAL;
+    }
+    if (len > USER_END || !range_ok(addr, PAGE_ALIGN_UP(len))) {
+        return -ENOMEM;
+    }
+    n = PAGE_ALIGN_UP(len) >> PAGE_SHIFT;
+    while (n > 0) {
+        unsigned part = n < sizeof(buf) ? (unsigned)n : sizeof(buf);
+        bool hole = false;
+
+        mm_read_lock(&mm->mmap_lock);
+        for (unsigned i = 0; i < part && !hole; i++) {
+            uint64_t va = addr + i * PAGE_SIZE;
+            struct vma *vma = vma_find(mm, va);
+
+            hole = vma == NULL;
+            buf[i] = hole ? 0 : resident(vma, va);
+        }
+        mm_read_unlock(&mm->mmap_lock);
+        if (hole) {
+            return -ENOMEM;
+        }
+        if (copy_to_user(vec, buf, part) != 0) {
+            return -EFAULT;
+        }
+        addr += part * PAGE_SIZE;
+        vec += part;
+        n -= part;
+        preempt_point();
+    }
+    return 0;
+}

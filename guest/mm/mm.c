@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Life of an address space. users are tasks; the last one unmaps everything.
+ * pins keep the structure and the level-0 table: one for all users, one for
+ * each CPU that has it loaded, be it lazily.
+ */
+#include "kernel/annot.h"
+#include "kernel/panic.h"
+#include "kernel/task.h"
+#include "mm/flush.h"
+#include "mm/lru.h"
+#include "mm/mm_priv.h"
+#include "mm/swap.h"
+
+struct page *zero_page;
+uint64_t mm_reserved_pgd;
+
+void mm_init(void)
+{
+    struct page *page = page_alloc(0, PAGE_ALLOC_ZERO);
+
+    zero_page = page_alloc(0, PAGE_ALLOC_ZERO);
+    ASSERT_MSG(page != NULL && zero_page != NULL, "no memory");
+    page_set(page, PG_TABLE);
+    mm_reserved_pgd = page_to_phys(page);
+    lru_init();
+    swap_init();
+    flush_init();
+}
+
+void mm_cpu_init(void)
+{
+    flush_cpu_init();
+    swap_cpu_init();
+}
+
+struct mm *mm_new(void)
+{
+    static _Atomic uint64_t next_ctx_id = 1;
+    struct mm *mm = kmalloc(sizeof(*mm));
+
+    if (mm == NULL) {
+        return NULL;
+    }
+    mm->pgd = page_alloc_virt(0);
+    if (mm->pgd == NULL) {
+        kfree(mm);
+        return NULL;
+    }
+    page_set(virt_to_page(mm->pgd), PG_TABLE);
+    atomic_init(&mm->users, 1);
+    atomic_init(&mm->pins, 1);
+    atomic_init(&mm->tables, 1);
+    atomic_init(&mm->context.tlb_gen, 1);
+    mm->context.ctx_id = atomic_fetch_add_explicit(&next_ctx_id, 1,
+                                                   memory_order_relaxed);
+    mm_lock_init(&mm->mmap_lock);
+    spin_init(&mm->table_lock);
+    return mm;
+}
+
+void mm_get(struct mm *mm)
+{
+    atomic_fetch_add_explicit(&mm->users, 1, memory_order_relaxed);
+}
+
+void mm_drop(struct mm *mm)
+{
+    struct page *pgd;
+
+    if (atomic_fetch_sub_explicit(&mm->pins, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    pgd = virt_to_page(mm->pgd);
+    page_clear(pgd, PG_TABLE);
+    page_free(pgd, 0);
+    kfree(mm);
+}
+
+void mm_put(struct mm *mm)
+{
+    if (mm == NULL ||
+        atomic_fetch_sub_explicit(&mm->users, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    annot_op_begin(ANNOT_OP_EXIT_MM);
+    unmap_all(mm);
+    annot_op_end(ANNOT_OP_EXIT_MM);
+    kfree(mm->areas);
+    mm->areas = NULL;
+    ASSERT_MSG(atomic_load(&mm->rss) == 0 && atomic_load(&mm->swapped) == 0 &&
+                   atomic_load(&mm->tables) == 1,
+               "mm dies with rss %ld swapped %ld tables %ld",
+               (long)atomic_load(&mm->rss), (long)atomic_load(&mm->swapped),
+               (long)atomic_load(&mm->tables));
+    mm_drop(mm);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The inside of struct mm and struct vma, for guest/mm only.
+ *
+ * Lock order: mmap_lock, page lock, shmem->lock, rmap lock, PTL (source before
+ * destination), then the leaf locks: table_lock, LRU shard, swap slot, swap
+ * store class, buddy.
+ */
+#ifndef MM_MM_PRIV_H
+#define MM_MM_PRIV_H
+
+#include "kernel/cpumask.h"
+#include "kernel/lock.h"
+#include "mm/mm.h"
+#include "mm/mm_lock.h"
+#include "mm/page.h"
+#include "mm/pte.h"
+
+struct shmem;
+
+/*
+ * The areas whose private pages may be related by fork: page->mapping of
+ * anonymous pages. Freed with its last area. Its lock is rmap_lock(family).
+ */
+struct anon_family {
+    struct list vmas; /* [rmap lock] struct vma.rmap_node */
+};
+
+#define VMA_SHARED 0x100  /* in flags, next to PROT_* */
+#define VMA_DONTFORK 0x200
+
+/* [mmap_lock]; start, end, pgoff also [rmap lock] for the reverse map. */
+struct vma {
+    struct mm *mm;
+    uint64_t start, end;
+    uint64_t pgoff; /* page index of start in the object */
+    uint32_t flags; /* PROT_* | VMA_* */
+    struct anon_family *family; /* private: never NULL */
+    struct shmem *shmem;        /* shared: never NULL, one reference */
+    struct list rmap_node;      /* [rmap lock] */
+};
+
+struct mm_context {
+    _Atomic uint64_t id;      /* ASID generation | ASID; 0 = none yet */
+    _Atomic uint64_t tlb_gen; /* IPI: how often something had to be flushed */
+    uint64_t ctx_id;          /* [init] never reused */
+    struct cpumask cpumask;   /* [atomic] IPI: CPUs that may cache it */
+};
+
+struct mm {
+    _Atomic uint32_t users; /* tasks; the last one unmaps */
+    _Atomic uint32_t pins;  /* 1 for all users + 1 per CPU that has it loaded */
+
+    struct mm_lock mmap_lock;
+    struct vma **areas; /* [mmap_lock] sorted by address */
+    unsigned n_areas, max_areas;
+    uint64_t brk_start, brk; /* [mmap_lock] */
+
+    pte_t *pgd;                 /* [init] level-0 table */
+    struct spinlock table_lock; /* entries of levels 0 to 2 */
+    _Atomic int64_t tables;     /* page-table pages, pgd included */
+    _Atomic int64_t rss, swapped;
+
+    /* bits 0..14 pending, 16..30 flushed generation: tlbbatch.h */
+    _Atomic uint32_t tlb_flush_batched;
+    _Atomic int32_t tlb_flush_pending; /* open gathers */
+
+    struct mm_context context;
+};
+
+/* --- mm.c --- */
+void mm_drop(struct mm *mm); /* a pin */
+extern struct page *zero_page;
+extern uint64_t mm_reserved_pgd; /* PA of an empty level-0 table */
+
+/* --- pgtable.c --- */
+/* The leaf PTE of va and its lock (not taken), or NULL: no table. */
+pte_t *pt_walk(struct mm *mm, uint64_t va, struct spinlock **out_ptl);
+/* The same, making tables. NULL: no memory. */
+pte_t *pt_alloc(struct mm *mm, uint64_t va, struct spinlock **out_ptl);
+/* End of the 2 MiB region of va, or end if that is nearer. */
+static inline uint64_t pt_block_end(uint64_t va, uint64_t end)
+{
+    uint64_t next = (va & ~(BLOCK_SIZE - 1)) + BLOCK_SIZE;
+
+    return next < end ? next : end;
+}
+struct gather;
+/*
+ * Unhooks and queues the tables of [start, end) that lie in [floor, ceiling):
+ * what no area needs any more.
+ */
+void pt_free_range(struct gather *g, uint64_t start, uint64_t end,
+                   uint64_t floor, uint64_t ceiling);
+
+/* --- vma.c --- */
+/* Index of the first area that ends above va; n_areas if none. */
+unsigned vma_index(const struct mm *mm, uint64_t va);
+/* The area of va, or NULL. */
+struct vma *vma_find(const struct mm *mm, uint64_t va);
+struct vma *vma_new(struct mm *mm, uint64_t start, uint64_t end,
+                    uint32_t flags);
+void vma_free(struct vma *vma); /* drops the object; not linked anywhere */
+/* Inserts at its place; false: no memory. Links the reverse map too. */
+bool vma_insert(struct mm *mm, struct vma *vma);
+void vma_remove(struct mm *mm, struct vma *vma); /* from both */
+/* Cuts the area in two at va; NULL: no memory. Returns the upper part. */
+struct vma *vma_split(struct mm *mm, struct vma *vma, uint64_t va);
+/* Joins with its neighbours if they are one thing. */
+void vma_merge(struct mm *mm, unsigned index);
+/* Highest gap of len below the limit, or 0. */
+uint64_t vma_gap(const struct mm *mm, uint64_t len, uint64_t limit);
+/* Bits of a clean PTE with this area's protection, without the address. */
+pte_t vma_pte(const struct vma *vma);
+
+/* --- rmap.c --- */
+struct spinlock *rmap_lock(const void *object);
+void rmap_link(struct vma *vma);
+void rmap_unlink(struct vma *vma);
+
+/* --- fault.c --- */
+#define MM_FAULT_FORCE 0x100 /* write whatever the area says (mm_poke) */
+/* mmap_lock held for reading or writing. Like mm_fault(). */
+int fault_locked(struct mm *mm, uint64_t va, unsigned flags);
+/* Code was written through the linear map: make fetches see it. */
+void fault_sync_icache(struct page *page);
+/* The two halves, for many pages: clean each, then drop once. */
+void fault_clean_dcache(struct page *page);
+void fault_drop_icache(void);
+
+/* --- zap.c; mmap_lock held --- */
+/* Clears what is mapped in [start, end) of the area. */
+void zap_range(struct gather *g, struct vma *vma, uint64_t start,
+               uint64_t end);
+/* The same with a gather of its own. */
+void zap_range_single(struct vma *vma, uint64_t start, uint64_t end);
+
+/* --- mmap.c; mmap_lock held for writing --- */
+int unmap_locked(struct mm *mm, uint64_t start, uint64_t end);
+void unmap_all(struct mm *mm); /* exit */
+/* Anonymous area at exactly [start, start + len), which is free. */
+int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags);
+
+static inline bool range_ok(uint64_t start, uint64_t len)
+{
+    return (start & (PAGE_SIZE - 1)) == 0 && len <= USER_END &&
+           start <= USER_END - len;
+}
+
+#endif

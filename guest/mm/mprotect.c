@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mprotect: change the PTEs under their PTL, flush the range once. */
+#include "kernel/annot.h"
+#include "kernel/sched.h"
+#include "kernel/task.h"
+#include "mm/gather.h"
+#include "mm/mm_priv.h"
+#include "mm/tlbbatch.h"
+
+#define PROT_MASK (PROT_READ | PROT_WRITE | PROT_EXEC)
+
+/* The PTE with the area's new protection. */
+static pte_t change_pte(const struct vma *vma, pte_t old)
+{
+    pte_t new = vma_pte(vma) | (old & (PTE_ADDR_MASK | PTE_SPECIAL));
+
+    /* A private page that was ours alone still is. */
+    if ((old & PTE_WRITE) && (vma->flags & PROT_WRITE)) {
+        new |= PTE_WRITE;
+    }
+    if (!(old & PTE_AF)) {
+        new &= ~PTE_AF;
+    }
+    if (!(old & PTE_SPECIAL) && (vma->flags & PROT_EXEC) &&
+        !page_test(pte_page(old), PG_ICACHE)) {
+        fault_sync_icache(pte_page(old));
+    }
+    return pte_dirty(old) ? pte_mkdirty(new) : new;
+}
+
+static void change_block(struct gather *g, struct vma *vma, uint64_t va,
+                         uint64_t end)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(g->mm, va, &ptl);
+
+    if (p == NULL) {
+        return;
+    }
+    spin_lock(ptl);
+    flush_tlb_batched_pending(g->mm);
+    for (; va < end; va += PAGE_SIZE, p++) {
+        pte_t old = pte_read(p);
+
+        if (pte_present(old)) {
+            pte_exchange(p, 0);
+            pte_write(p, change_pte(vma, old));
+            gather_note(g, va, PAGE_SIZE, 3);
+        }
+    }
+    spin_unlock(ptl);
+}
+
+static void change_range(struct vma *vma, uint64_t start, uint64_t end)
+{
+    struct gather g;
+
+    gather_init(&g, vma->mm, false);
+    while (start < end) {
+        uint64_t stop = pt_block_end(start, end);
+
+        change_block(&g, vma, start, stop);
+        start = stop;
+        preempt_point();
+    }
+    gather_finish(&g);
+}
+
+/* One area's part. Returns 0 or a negative error. */
+static int protect_area(struct mm *mm, struct vma *vma, uint64_t start,
+                        uint64_t end, uint32_t prot)
+{
+    uint32_t flags = (vma->flags & ~(uint32_t)PROT_MASK) | prot;
+
+    if (flags == vma->flags) {
+        return 0;
+    }
+    if (vma->start < start) {
+        vma = vma_split(mm, vma, start);
+        if (vma == NULL) {
+            return -ENOMEM;
+        }
+    }
+    if (vma->end > end && vma_split(mm, vma, end) == NULL) {
+        return -ENOMEM;
+    }
+    vma->flags = flags;
+    change_range(vma, vma->start, vma->end);
+    return 0;
+}
+
+static int protect_locked(struct mm *mm, uint64_t start, uint64_t end,
+                          uint32_t prot)
+{
+    uint64_t va = start;
+    int r = 0;
+
+    while (va < end && r == 0) {
+        struct vma *vma = vma_find(mm, va);
+        uint64_t stop;
+
+        if (vma == NULL) {
+            return -ENOMEM;
+        }
+        stop = vma->end < end ? vma->end : end;
+        r = protect_area(mm, vma, va, stop, prot);
+        vma_merge(mm, vma_index(mm, va));
+        va = stop;
+    }
+    return r;
+}
+
+int64_t sys_mprotect(uint64_t addr, uint64_t len, uint64_t prot)
+{
+    struct mm *mm = current()->mm;
+    int r;
+
+    if (len > USER_END || !range_ok(addr, PAGE_ALIGN_UP(len)) ||
+        (prot & ~(uint64_t)PROT_MASK) != 0) {
+        return -EINVAL;
+    }
+    if (len == 0) {
+        return 0;
+    }
+    annot_op_begin(ANNOT_OP_MPROTECT);
+    mm_write_lock(&mm->mmap_lock);
+    r = protect_locked(mm, addr, addr + PAGE_ALIGN_UP(len), (uint32_t)prot);
+    mm_write_unlock(&mm->mmap_lock);
+    annot_op_end(ANNOT_OP_MPROTECT);
+    return r;
+}
