@@ -58,6 +58,53 @@ static bool from_el0(struct vcpu *vcpu)
     return pstate_el(engine_pstate(vcpu->engine)) == 0;
 }
 
+/* A store to a translation table, while somebody listens to pte_store. */
+struct table_store {
+    gpa_t pa; /* of the first descriptor */
+    unsigned descriptors; /* 0: no table, or nobody listens */
+    uint64_t old[ACCESS_BYTES_MAX / 8 + 1];
+};
+
+static uint64_t descriptor_at(struct vcpu *vcpu, gpa_t pa)
+{
+    const uint64_t *host = vm_ram_at(vcpu->vm, pa, sizeof(uint64_t));
+
+    return host ? __atomic_load_n(host, __ATOMIC_RELAXED) : 0;
+}
+
+static struct table_store table_store_begin(struct vcpu *vcpu, bool write,
+                                            gpa_t pa, unsigned bytes)
+{
+    struct table_store store = {.pa = pa & ~UINT64_C(7)};
+
+    if (!write || !translate_is_table(vcpu->vm, pa)) {
+        return store;
+    }
+    store.descriptors = (unsigned)((pa + bytes + 7 - store.pa) / 8);
+    for (unsigned i = 0; i < store.descriptors; i++) {
+        store.old[i] = descriptor_at(vcpu, store.pa + i * 8);
+    }
+    return store;
+}
+
+/*
+ * One event for each descriptor that changed. Two vCPUs that store to the same
+ * one at once without a lock may be reported in the wrong order.
+ */
+static void table_store_end(struct vcpu *vcpu, gva_t pc,
+                            const struct table_store *store)
+{
+    for (unsigned i = 0; i < store->descriptors; i++) {
+        gpa_t pa = store->pa + i * 8;
+        uint64_t value = descriptor_at(vcpu, pa);
+
+        if (value != store->old[i]) {
+            event_emit(vcpu->events, vcpu->id, EVENT_pte_store, pc, pa,
+                       store->old[i], value, 8);
+        }
+    }
+}
+
 static void count_atomic(struct vcpu_counters *c, const struct insn *insn,
                          const struct atomic_io *io)
 {
@@ -122,6 +169,7 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
     gva_t va = engine_x(vcpu->engine, insn->rn) + (uint64_t)insn->offset;
     struct access access = access_of(vcpu, write, false);
     struct translate_fault fault;
+    struct table_store store;
     struct atomic_io io;
     void *host;
     gpa_t pa;
@@ -149,8 +197,16 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
         }
         return atomic_fault(vcpu, pc, va, write, fault, true, out_exception);
     }
+    if (insn->kind == INSN_STORE_EXCLUSIVE && access.el0 != vcpu->monitor_el0) {
+        /* An exception return came in between, which clears the monitor; a
+         * native one is not seen (docs/CAVEATS.md). */
+        exclusive_state_clear(&vcpu->monitor);
+    }
+    vcpu->monitor_el0 = access.el0;
     atomic_gather(insn, memory_read_x, vcpu, &io);
+    store = table_store_begin(vcpu, write, pa, insn_bytes(insn));
     (void)atomic_perform(vm->exclusives, &vcpu->monitor, insn, host, pa, &io);
+    table_store_end(vcpu, pc, &store);
     for (unsigned i = 0; i < io.outputs; i++) {
         if (io.out[i].reg != 31) {
             engine_set_x(vcpu->engine, io.out[i].reg, io.out[i].value);
@@ -317,6 +373,7 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
     uint8_t buffer[ACCESS_BYTES_MAX] __attribute__((aligned(16)));
     struct access_insn a;
     struct pieces pieces;
+    struct table_store store;
     struct access access;
     gva_t address, start;
     uint64_t base;
@@ -349,7 +406,10 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
         !access_emulate_store(&a, buffer, &regs)) {
         goto external;
     }
+    store = table_store_begin(vcpu, a.is_store && pieces.part[0].host,
+                              pieces.part[0].pa, pieces.part[0].bytes);
     done = transfer(vcpu, &a, &pieces, buffer);
+    table_store_end(vcpu, pc, &store);
     if (!done) {
         goto external;
     }

@@ -38,6 +38,7 @@ struct loop {
 
     uv_mutex_t console_lock;
     GByteArray *console; /* [lock: console_lock] not yet written */
+    uint8_t console_last; /* [lock: console_lock] byte; 0: none yet */
 
     union {
         uv_stream_t stream;
@@ -86,6 +87,16 @@ void loop_flush_console(struct loop *loop)
     }
 }
 
+bool loop_console_midline(struct loop *loop)
+{
+    uint8_t last;
+
+    uv_mutex_lock(&loop->console_lock);
+    last = loop->console_last;
+    uv_mutex_unlock(&loop->console_lock);
+    return last != 0 && last != '\n';
+}
+
 void loop_console_put(struct loop *loop, uint8_t byte)
 {
     bool full;
@@ -95,6 +106,7 @@ void loop_console_put(struct loop *loop, uint8_t byte)
     }
     uv_mutex_lock(&loop->console_lock);
     g_byte_array_append(loop->console, &byte, 1);
+    loop->console_last = byte;
     full = loop->console->len >= CONSOLE_WAITING_MAX;
     uv_mutex_unlock(&loop->console_lock);
     if (full) {

@@ -23,6 +23,9 @@ void loop_flush_console(struct loop *loop);
 
 /* --- any thread --- */
 
+/* The guest's last line has no end yet. */
+bool loop_console_midline(struct loop *loop);
+
 void loop_stop(struct loop *loop);
 /* A character from the guest's console. */
 void loop_console_put(struct loop *loop, uint8_t byte);

@@ -14,6 +14,9 @@
  * host costs more than a short wait. */
 #define IDLE_SPINS 2000u
 
+/* The vCPU that this worker thread runs, or NULL; for sched_urge(). */
+static _Thread_local const struct vcpu *running_here;
+
 struct worker {
     struct sched *sched;
     unsigned id;
@@ -32,6 +35,7 @@ struct sched {
     struct vcpu *head, *tail;    /* [lock] */
     unsigned sleeping;           /* [lock] workers in uv_cond_wait() */
     bool ending;                 /* [lock] */
+    unsigned victim;             /* [lock] worker that sched_urge() asks next */
     _Atomic unsigned queued;     /* vCPUs in the queue; written under lock */
     /*
      * A vCPU runs something on the whole machine: workers take no vCPU until
@@ -77,6 +81,37 @@ static void push_locked(struct sched *sched, struct vcpu *vcpu)
         sched->head = vcpu;
     }
     sched->tail = vcpu;
+    atomic_fetch_add(&sched->queued, 1);
+    if (sched->sleeping) {
+        uv_cond_signal(&sched->work);
+    }
+}
+
+static void unlink_locked(struct sched *sched, struct vcpu *vcpu)
+{
+    struct vcpu **at = &sched->head;
+    struct vcpu *before = NULL;
+
+    while (*at != vcpu) {
+        before = *at;
+        at = &before->queue_next;
+    }
+    *at = vcpu->queue_next;
+    if (sched->tail == vcpu) {
+        sched->tail = before;
+    }
+    atomic_fetch_sub(&sched->queued, 1);
+}
+
+static void push_front_locked(struct sched *sched, struct vcpu *vcpu)
+{
+    vcpu->sched_state = SCHED_QUEUED;
+    atomic_store(&vcpu->parked, false);
+    vcpu->queue_next = sched->head;
+    sched->head = vcpu;
+    if (!sched->tail) {
+        sched->tail = vcpu;
+    }
     atomic_fetch_add(&sched->queued, 1);
     if (sched->sleeping) {
         uv_cond_signal(&sched->work);
@@ -182,9 +217,11 @@ static void worker_main(void *opaque)
             continue;
         }
         atomic_store(&worker->running, vcpu);
+        running_here = vcpu;
         vcpu->counters->switches++;
         event_emit(vcpu->events, vcpu->id, EVENT_sched, 0, worker->id);
         outcome = vcpu_run(vcpu);
+        running_here = NULL;
         atomic_store(&worker->running, NULL);
         vcpu_release(vcpu);
         settle(sched, vcpu, outcome);
@@ -238,6 +275,36 @@ void sched_wake(struct sched *sched, struct vcpu *vcpu)
         push_locked(sched, vcpu);
     }
     uv_mutex_unlock(&sched->lock);
+}
+
+void sched_urge(struct sched *sched, struct vcpu *vcpu)
+{
+    struct vcpu *preempted = NULL;
+    bool queued;
+
+    uv_mutex_lock(&sched->lock);
+    if (vcpu->sched_state == SCHED_QUEUED) {
+        unlink_locked(sched, vcpu);
+        push_front_locked(sched, vcpu);
+    } else if (vcpu->sched_state == SCHED_PARKED) {
+        push_front_locked(sched, vcpu);
+    }
+    queued = vcpu->sched_state == SCHED_QUEUED && !sched->sleeping;
+    for (unsigned i = 0; queued && i < sched->workers; i++) {
+        struct worker *worker =
+            &sched->worker[(sched->victim + i) % sched->workers];
+        struct vcpu *running = atomic_load(&worker->running);
+
+        if (running && running != running_here) {
+            preempted = running;
+            sched->victim = (worker->id + 1) % sched->workers;
+            break;
+        }
+    }
+    uv_mutex_unlock(&sched->lock);
+    if (preempted) {
+        vcpu_request(preempted, VCPU_REQ_YIELD);
+    }
 }
 
 bool sched_others_wait(const struct sched *sched)

@@ -27,6 +27,12 @@ void sched_join(struct sched *sched);
 
 /* A parked or powered-off vCPU becomes runnable; no effect on others. */
 void sched_wake(struct sched *sched, struct vcpu *vcpu);
+/*
+ * An interrupt came for a vCPU that no worker runs: it is the next to run, and
+ * if every worker is busy one of them, not the caller's, is asked to yield.
+ * Without it the sender of an IPI would wait for whole slices of others.
+ */
+void sched_urge(struct sched *sched, struct vcpu *vcpu);
 /* Some vCPU is runnable and has no worker. A hint. */
 bool sched_others_wait(const struct sched *sched);
 /* Asks the running vCPUs to yield if somebody waits. Called by the loop. */

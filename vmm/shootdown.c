@@ -47,11 +47,11 @@ static void drain_queue(struct vcpu *vcpu)
 
 void shootdown_drain(struct vcpu *vcpu)
 {
-    uint64_t icache = atomic_load(&vcpu->vm->icache);
+    uint64_t micro = atomic_load(&vcpu->vm->micro);
 
-    if (atomic_load(&vcpu->icache_seen) != icache) {
+    if (atomic_load(&vcpu->micro_seen) != micro) {
         translate_flush_micro(vcpu);
-        atomic_store(&vcpu->icache_seen, icache);
+        atomic_store(&vcpu->micro_seen, micro);
     }
     drain_queue(vcpu);
 }
@@ -101,7 +101,7 @@ static bool owed_by(struct vcpu *target, const struct vcpu *issuer)
     uv_mutex_lock(&target->inval_lock);
     owed = inval_owed(target->inval, issuer->id);
     uv_mutex_unlock(&target->inval_lock);
-    return owed || atomic_load(&target->icache_seen) < issuer->icache_owed;
+    return owed || atomic_load(&target->micro_seen) < issuer->icache_owed;
 }
 
 /* Serves a target that no worker runs. False: it is held. */
@@ -196,7 +196,7 @@ void shootdown_dsb(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
 
 void shootdown_icache(struct vcpu *vcpu)
 {
-    uint64_t generation = atomic_fetch_add(&vcpu->vm->icache, 1) + 1;
+    uint64_t generation = atomic_fetch_add(&vcpu->vm->micro, 1) + 1;
 
     vcpu->icache_owed = generation;
     translate_flush_micro(vcpu);

@@ -58,6 +58,37 @@ static void drop_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
     }
 }
 
+bool translate_is_table(const struct vm *vm, gpa_t pa)
+{
+    return vm->tables &&
+           atomic_load_explicit(
+               &vm->tables[(pa - vm->ram.base) >> MMU_PAGE_SHIFT],
+               memory_order_relaxed) != 0;
+}
+
+/* A page seen as a table for the first time: nobody may keep W on it. */
+static void note_tables(struct vcpu *vcpu, const struct walk_result *w)
+{
+    struct vm *vm = vcpu->vm;
+
+    for (unsigned i = 0; vm->tables && i < w->tables; i++) {
+        _Atomic uint8_t *table;
+
+        if (!vm_ram_at(vm, w->table[i], sizeof(uint64_t))) {
+            continue;
+        }
+        table = &vm->tables[(w->table[i] - vm->ram.base) >> MMU_PAGE_SHIFT];
+        if (atomic_exchange_explicit(table, 1, memory_order_relaxed)) {
+            continue;
+        }
+        atomic_fetch_add(&vm->micro, 1);
+        for (unsigned j = 0; j < vm->cpus; j++) {
+            vcpu_request(vm->vcpu[j], VCPU_REQ_DRAIN);
+        }
+        translate_flush_micro(vcpu);
+    }
+}
+
 static struct tlb_entry *insert(struct vcpu *vcpu, gva_t va,
                                 const struct translation *t, gva_t pc)
 {
@@ -104,6 +135,7 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
         w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb),
                              va);
         c->walk_tables += w.tables;
+        note_tables(vcpu, &w);
         event_emit(vcpu->events, vcpu->id, EVENT_walk, pc, va,
                    vcpu->regime.asid, w.fault, w.level, w.tables, w.desc);
     } else {
@@ -253,6 +285,15 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
      */
     *out_pa = pa;
     *out_perms = ENGINE_R;
+    if (translate_is_table(vcpu->vm, pa)) {
+        return type == ACCESS_READ ||
+               refuse(vcpu, (struct refused_fill){
+                                .is_table = true,
+                                .type = type,
+                                .page = page,
+                                .pa = pa,
+                            });
+    }
     access.type = ACCESS_WRITE;
     if (type == ACCESS_WRITE || translation_check(t, &access) == WALK_OK) {
         *out_perms |= ENGINE_W;

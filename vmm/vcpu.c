@@ -161,8 +161,12 @@ void vcpu_set_irq(struct vcpu *vcpu, bool level)
         return;
     }
     vcpu_request(vcpu, VCPU_REQ_IRQ);
-    if (atomic_load(&vcpu->parked)) {
-        sched_wake(vcpu->vm->sched, vcpu);
+    if (!atomic_load(&vcpu->held)) {
+        /*
+         * Parked or queued. If a worker takes it just now it sees the request;
+         * if one is just giving it back, settle() does.
+         */
+        sched_urge(vcpu->vm->sched, vcpu);
     }
 }
 
@@ -265,7 +269,8 @@ static void handle_refused(struct vcpu *vcpu)
         exception_take(vcpu, &exception);
         return;
     }
-    if (refused->is_device && translate_word(vcpu, pc, &word)) {
+    if ((refused->is_device || refused->is_table) &&
+        translate_word(vcpu, pc, &word)) {
         if (memory_access(vcpu, word, pc, &exception)) {
             engine_set_pc(vcpu->engine, pc + 4);
             vcpu->counters->instructions++;

@@ -31,7 +31,6 @@ enum vcpu_request {
     VCPU_REQ_IRQ = 1 << 1,    /* the interrupt signal rose: look at it */
     VCPU_REQ_YIELD = 1 << 2,  /* the slice is over */
     VCPU_REQ_STOP = 1 << 3,   /* the machine stops or pauses */
-    VCPU_REQ_ICACHE = 1 << 4, /* instruction cache maintenance: see icache */
 };
 
 /* Why a vCPU gave its worker back. */
@@ -64,6 +63,7 @@ struct refused_fill {
     bool valid;
     bool is_device; /* not RAM: emulate the access, or an external abort */
     bool views_full;
+    bool is_table; /* a store to a translation table: record it */
     enum access_type type;
     enum walk_fault fault;
     uint8_t level;
@@ -107,10 +107,11 @@ struct vcpu {
     struct inval_queue *inval; /* [lock: inval_lock] owed by this vCPU */
     uint64_t ticket;           /* [vcpu] of the last operation issued */
     uint64_t completed;        /* [vcpu] ticket that its last DSB completed */
-    _Atomic uint64_t icache_seen; /* vm->icache generation acted upon */
+    _Atomic uint64_t micro_seen; /* vm->micro generation acted upon */
     uint64_t icache_owed;      /* [vcpu] generation that its DSB waits for */
 
     struct exclusive_state monitor; /* [vcpu] */
+    bool monitor_el0;               /* [vcpu] armed at EL0 */
     bool event_register;            /* [vcpu] for WFE */
 
     enum vcpu_action action;    /* [vcpu] */

@@ -87,6 +87,10 @@ struct vm *vm_new(const struct vm_config *config, struct events *events,
     if (map_ram(vm, error) && load(vm, error)) {
         vm->views = exec_views_new(vm->ram.size >> MMU_PAGE_SHIFT, VIEW_SLOTS,
                                    error);
+        if (event_wanted(events, EVENT_pte_store)) {
+            vm->tables =
+                g_new0(_Atomic uint8_t, vm->ram.size >> MMU_PAGE_SHIFT);
+        }
         vm->loop = vm->views ? loop_new(vm, error) : NULL;
         if (vm->loop && machine_init(vm, error) && make_vcpus(vm, error)) {
             return vm;
@@ -113,6 +117,7 @@ void vm_free(struct vm *vm)
     if (vm->ram.host) {
         munmap(vm->ram.host, vm->ram.size);
     }
+    g_free(vm->tables);
     g_free(vm->engine_error);
     uv_mutex_destroy(&vm->error_lock);
     g_free(vm);
@@ -241,6 +246,7 @@ void vm_collect(struct vm *vm, struct vm_totals *out)
         .wall_ns = vm->stop_ns - vm->start_ns,
         .guest_ns = vm->stop_ns - vm->start_ns,
         .workers = vm->config->workers,
+        .console_midline = loop_console_midline(vm->loop),
     };
     (void)annot_panic_code(vm->annot, &out->panic_code);
     g_strlcpy(out->kernel_sha256, vm->image.kernel_sha256,

@@ -33,6 +33,13 @@ struct vm {
     struct vcpu **vcpu;             /* [init] */
     bool broadcast;                 /* [init] IS operations reach everybody */
 
+    /*
+     * One byte a page of RAM, 1: a walker has read it as a table. NULL unless
+     * somebody listens to pte_store. Bytes only ever become 1; relaxed, since
+     * who has still W loses it by the flush that `micro` asks for.
+     */
+    _Atomic uint8_t *tables;
+
     struct exclusives *exclusives;
     struct exec_views *views;
     struct sched *sched;
@@ -45,10 +52,11 @@ struct vm {
     struct annot *annot;
 
     /*
-     * Generation of instruction cache maintenance: raised by IC, seen by each
-     * vCPU when it has flushed its micro-TLB, waited for by the issuer's DSB.
+     * Raised when every micro-TLB must be flushed: by IC, whose issuer's DSB
+     * waits until each vCPU has seen it, and when a page turns out to be a
+     * translation table.
      */
-    _Atomic uint64_t icache;
+    _Atomic uint64_t micro;
 
     _Atomic int outcome; /* enum vm_outcome; the first one stays */
     _Atomic bool stopping;

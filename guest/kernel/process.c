@@ -97,6 +97,12 @@ void process_add_thread(struct process *process, struct task *task)
                     : tid_new();
     task->process = process;
     process->thread_count++;
+    if (process->exiting) {
+        /* exit_group has passed: the newcomer dies before its first step. */
+        atomic_store_explicit(&task->killed,
+                              (uint32_t)process->exit_status % 128 + 1,
+                              memory_order_relaxed);
+    }
     list_append(&process->threads, &task->process_node);
     spin_unlock_irqrestore(&process_lock, flags);
 }

@@ -32,6 +32,7 @@ struct run_queue {
     struct list outgoing;      /* no longer allowed here; [lock] */
     uint64_t tick_at;          /* [own CPU] next tick, UINT64_MAX: none */
     uint64_t tick_programmed;  /* [own CPU] tick_at the timer knows of */
+    bool in_tick;              /* [own CPU] sched_tick() holds timer_lock */
     bool in_tick;              /* [own CPU] sched_tick() programs at its end */
     _Atomic bool is_idle;      /* a hint for placement */
     struct spinlock timer_lock;

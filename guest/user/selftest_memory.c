@@ -323,8 +323,12 @@ static bool pageout_under_writers(volatile uint64_t *mapping)
     uint64_t first[2];
 
     busy = mapping;
+    atomic_store(&stop, false);
     for (size_t i = 0; i < 2; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, busy_writer, (void *)i), 0);
+    }
+    while (mapping[0] == 0 || mapping[1] == 0) {
+        sched_yield(); /* both are at it, however few cores there are */
     }
     for (unsigned i = 0; i < 30; i++) {
         CHECK_EQ(madvise((void *)mapping, 16 * PAGE, MADV_PAGEOUT), 0);

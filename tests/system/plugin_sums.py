@@ -4,9 +4,10 @@
 
   plugin_sums.py FILE-OF-SHOOTDOWN PLUGIN
 
-The rows sum to the total row; the total row is the machine's instructions,
-TLBI and DSB of all kinds; the rows of the kernel's flush functions are what
-the guest counted there.
+The rows sum to the total row; the total row is the machine's TLBI and DSB of
+all kinds, and its instructions within 1 % (the plugin counts whole blocks, of
+which a fault or an interrupt may cut the end off); row by row the plugin and
+the machine name the same functions.
 """
 import json
 import re
@@ -53,7 +54,8 @@ def main():
             sum(machine["dsb"].values()))
     for name, i in (("instructions", 0), ("TLBI", 1), ("DSB", 2)):
         print(f"{name}: rows {sums[i]}, total {total[i]}, machine {want[i]}")
-        if not sums[i] == total[i] == want[i]:
+        slack = want[i] / 100 if name == "instructions" else 0
+        if sums[i] != total[i] or abs(total[i] - want[i]) > slack:
             failures.append(f"{name} differ")
     # By symbol, as the machine attributes them.
     by_symbol = {}
