@@ -33,7 +33,6 @@ struct run_queue {
     uint64_t tick_at;          /* [own CPU] next tick, UINT64_MAX: none */
     uint64_t tick_programmed;  /* [own CPU] tick_at the timer knows of */
     bool in_tick;              /* [own CPU] sched_tick() holds timer_lock */
-    bool in_tick;              /* [own CPU] sched_tick() programs at its end */
     _Atomic bool is_idle;      /* a hint for placement */
     struct spinlock timer_lock;
     struct list timers; /* by wake_at; [lock: timer_lock] */

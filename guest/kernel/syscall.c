@@ -4,6 +4,7 @@
  * table). x8 = number, x0..x5 = arguments, x0 = result or negative errno. What
  * is not listed answers -ENOSYS.
  */
+#include "arch/barrier.h"
 #include "kernel/errno.h"
 #include "kernel/futex.h"
 #include "kernel/process.h"
@@ -210,6 +211,7 @@ static bool syscall_system(uint64_t nr, const uint64_t *a, int64_t *out)
         break;
     case 124:
         sched_yield();
+        cpu_relax(); /* whoever yields waits: a hint to the machine too */
         *out = 0;
         break;
     case 160:

@@ -107,6 +107,7 @@ enum sb_kind {
 #define SB_SLOTS 1024 /* one experiment each, then both threads meet */
 #define SB_GROUP 4 /* the two wait for each other before so many slots */
 #define SB_LINE 64
+#define SB_HINT 100   /* spins between hints to the machine */
 #define SB_SPINS 2000 /* then let another thread run: CPUs may be few */
 
 struct sb_slot {
@@ -158,10 +159,11 @@ static inline uint64_t sb_access(enum sb_kind kind, uint64_t *mine,
 static inline void sb_meet(struct sb *sb, unsigned side, uint64_t slot)
 {
     sb->at[side][0] = slot;
-    for (unsigned spins = 0; sb->at[!side][0] < slot; spins++) {
-        if (spins == SB_SPINS) {
-            spins = 0;
+    for (unsigned spins = 1; sb->at[!side][0] < slot; spins++) {
+        if (spins % SB_SPINS == 0) {
             sched_yield();
+        } else if (spins % SB_HINT == 0) {
+            __asm__ volatile("yield"); /* an emulator may run the other CPU */
         }
     }
 }
