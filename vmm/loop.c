@@ -16,7 +16,6 @@
 #include "error.h"
 #include "vm_priv.h"
 
-#define TICK_MS 2
 /* Console bytes that may wait for the loop before the guest writes itself. */
 #define CONSOLE_WAITING_MAX (64u << 10)
 #define INPUT_CHUNK 256u
@@ -26,7 +25,7 @@ struct loop {
     uv_loop_t uv;
     uv_async_t wake;
     uv_signal_t sigint, sigterm;
-    uv_timer_t tick, timeout;
+    uv_timer_t timeout;
     uv_poll_t timer_poll;
     int timer_fd;
     bool timer_poll_open;
@@ -252,13 +251,6 @@ static void on_timeout(uv_timer_t *timer)
     vm_stop(loop->vm, VM_OUTCOME_TIMEOUT);
 }
 
-static void on_tick(uv_timer_t *timer)
-{
-    struct loop *loop = timer->data;
-
-    sched_tick(loop->vm->sched);
-}
-
 static void open_input(struct loop *loop)
 {
     switch (uv_guess_handle(STDIN_FILENO)) {
@@ -299,14 +291,12 @@ static bool init_handles(struct loop *loop, GError **error)
     uv_async_init(&loop->uv, &loop->wake, on_wake);
     uv_signal_init(&loop->uv, &loop->sigint);
     uv_signal_init(&loop->uv, &loop->sigterm);
-    uv_timer_init(&loop->uv, &loop->tick);
     uv_timer_init(&loop->uv, &loop->timeout);
     uv_poll_init(&loop->uv, &loop->timer_poll, loop->timer_fd);
     loop->timer_poll_open = true;
     loop->wake.data = loop;
     loop->sigint.data = loop;
     loop->sigterm.data = loop;
-    loop->tick.data = loop;
     loop->timeout.data = loop;
     loop->timer_poll.data = loop;
     return true;
@@ -365,9 +355,6 @@ void loop_run(struct loop *loop)
     uv_signal_start(&loop->sigint, on_signal, SIGINT);
     uv_signal_start(&loop->sigterm, on_signal, SIGTERM);
     uv_poll_start(&loop->timer_poll, UV_READABLE, on_timer_fd);
-    if (loop->vm->cpus > config->workers) {
-        uv_timer_start(&loop->tick, on_tick, TICK_MS, TICK_MS);
-    }
     if (config->timeout_s) {
         uv_timer_start(&loop->timeout, on_timeout,
                        (uint64_t)config->timeout_s * 1000, 0);

@@ -22,7 +22,7 @@ struct worker {
     unsigned id;
     uv_thread_t thread;
     bool started;
-    _Atomic(struct vcpu *) running; /* for sched_tick() */
+    _Atomic(struct vcpu *) running; /* for sched_urge() */
 };
 
 struct sched {
@@ -107,6 +107,7 @@ static void push_front_locked(struct sched *sched, struct vcpu *vcpu)
 {
     vcpu->sched_state = SCHED_QUEUED;
     atomic_store(&vcpu->parked, false);
+    vcpu->urged = true;
     vcpu->queue_next = sched->head;
     sched->head = vcpu;
     if (!sched->tail) {
@@ -128,6 +129,8 @@ static struct vcpu *pop_locked(struct sched *sched)
             sched->tail = NULL;
         }
         vcpu->sched_state = SCHED_RUNNING;
+        vcpu->budget = vcpu->urged ? SCHED_URGED_BLOCKS : SCHED_SLICE_BLOCKS;
+        vcpu->urged = false;
         atomic_fetch_sub(&sched->queued, 1);
     }
     return vcpu;
@@ -186,7 +189,11 @@ static void settle(struct sched *sched, struct vcpu *vcpu,
         break;
     case VCPU_YIELDED:
     case VCPU_STOPPED:
-        push_locked(sched, vcpu);
+        if (atomic_load(&vcpu->requests) & VCPU_REQ_IRQ) {
+            push_front_locked(sched, vcpu); /* sched_urge() found it held */
+        } else {
+            push_locked(sched, vcpu);
+        }
         break;
     }
     uv_mutex_unlock(&sched->lock);
@@ -310,20 +317,6 @@ void sched_urge(struct sched *sched, struct vcpu *vcpu)
 bool sched_others_wait(const struct sched *sched)
 {
     return atomic_load((_Atomic unsigned *)&sched->queued) != 0;
-}
-
-void sched_tick(struct sched *sched)
-{
-    if (!sched_others_wait(sched)) {
-        return;
-    }
-    for (unsigned i = 0; i < sched->workers; i++) {
-        struct vcpu *vcpu = atomic_load(&sched->worker[i].running);
-
-        if (vcpu) {
-            vcpu_request(vcpu, VCPU_REQ_YIELD);
-        }
-    }
 }
 
 void sched_exclusive(struct sched *sched, struct vcpu *self,

@@ -2,8 +2,8 @@
 /*
  * The `parallel` scheduler: as many worker threads as asked for, one run queue
  * of vCPUs, each worker running one vCPU's engine at a time. A vCPU in WFI
- * parks and costs nothing; a runnable one without a worker waits in the queue
- * and the running ones are asked to yield every few milliseconds.
+ * parks and costs nothing. Where others wait, a slice ends after a number of
+ * blocks; counting blocks needs no timer and costs one decrement.
  */
 #ifndef VMM_SCHEDULER_H
 #define VMM_SCHEDULER_H
@@ -14,6 +14,11 @@
 struct sched;
 struct vcpu;
 struct vm;
+
+/* Some 50 to 100 us of guest code; a switch costs about 1 us. */
+#define SCHED_SLICE_BLOCKS 8192u
+/* For an interrupt handler that is run out of turn. */
+#define SCHED_URGED_BLOCKS 512u
 
 struct sched *sched_new(struct vm *vm, unsigned workers);
 void sched_free(struct sched *sched);
@@ -35,8 +40,6 @@ void sched_wake(struct sched *sched, struct vcpu *vcpu);
 void sched_urge(struct sched *sched, struct vcpu *vcpu);
 /* Some vCPU is runnable and has no worker. A hint. */
 bool sched_others_wait(const struct sched *sched);
-/* Asks the running vCPUs to yield if somebody waits. Called by the loop. */
-void sched_tick(struct sched *sched);
 /* Wakes everybody so that they see that the machine stops. */
 void sched_stop(struct sched *sched);
 

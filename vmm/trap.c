@@ -16,6 +16,9 @@
 #define SYS_OP_MASK UINT32_C(0xffc00000) /* MSR, MRS, SYS, hints, barriers */
 #define SYS_OP UINT32_C(0xd5000000)
 
+/* A short wait is not worth the switch to another vCPU. */
+#define WFE_SPINS 64u
+
 #define SYSREG_IC_IALLUIS SYSREG(1, 0, 7, 1, 0)
 #define SYSREG_IC_IALLU SYSREG(1, 0, 7, 5, 0)
 #define SYSREG_IC_IVAU SYSREG(1, 3, 7, 5, 1)
@@ -230,8 +233,11 @@ static void do_wfe(struct vcpu *vcpu)
      * Any wake-up is allowed to be spurious, so a WFE is a yield: whoever the
      * guest waits for may be a vCPU that has no host core now.
      */
-    if (sched_others_wait(vcpu->vm->sched)) {
-        vcpu_stop_for(vcpu, ACTION_YIELD);
+    if (++vcpu->wfe_spins >= WFE_SPINS) {
+        vcpu->wfe_spins = 0;
+        if (sched_others_wait(vcpu->vm->sched)) {
+            vcpu_stop_for(vcpu, ACTION_YIELD);
+        }
     }
 }
 

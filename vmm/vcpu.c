@@ -22,6 +22,18 @@
 /* Value of SCTLR_EL1 at power-on: its RES1 bits. */
 #define SCTLR_RESET UINT64_C(0x30d00800)
 
+/* A request came, or the slice is over: does the vCPU leave the engine? */
+static bool must_stop(struct vcpu *vcpu)
+{
+    if (vcpu->budget == 0) {
+        vcpu->budget = SCHED_SLICE_BLOCKS;
+        if (sched_others_wait(vcpu->vm->sched)) {
+            atomic_fetch_or(&vcpu->requests, VCPU_REQ_YIELD);
+        }
+    }
+    return atomic_load_explicit(&vcpu->requests, memory_order_relaxed) != 0;
+}
+
 /*
  * Every block begins here. This is also where a running vCPU notices what is
  * asked of it: the engine may be stopped by its own thread only, and only
@@ -38,8 +50,10 @@ static void on_block(void *opaque, gva_t va, uint32_t bytes)
      * exchange orders what it is.
      */
     if (__builtin_expect(atomic_load_explicit(&vcpu->requests,
-                                              memory_order_relaxed) != 0,
-                         0)) {
+                                              memory_order_relaxed) != 0 ||
+                             --vcpu->budget == 0,
+                         0) &&
+        must_stop(vcpu)) {
         vcpu->block_bytes = 0; /* not executed, will be entered again */
         engine_stop(vcpu->engine);
         return;
@@ -365,15 +379,18 @@ enum vcpu_outcome vcpu_run(struct vcpu *vcpu)
             return VCPU_STOPPED;
         }
         shootdown_drain(vcpu);
-        if (requests & VCPU_REQ_YIELD) {
-            return VCPU_YIELDED;
-        }
         if (requests & VCPU_REQ_IRQ) {
             vcpu->irq_unacknowledged = false;
         }
         if (irq_is_due(vcpu)) {
             exception_take_irq(vcpu);
             vcpu->irq_unacknowledged = true;
+            if (requests & VCPU_REQ_YIELD) {
+                /* Whoever sent it is likely to wait: the handler first. */
+                vcpu->budget = SCHED_URGED_BLOCKS;
+            }
+        } else if (requests & VCPU_REQ_YIELD) {
+            return VCPU_YIELDED;
         }
         /*
          * Up and masked: the unmasking must be noticed, ERET too. Not for the

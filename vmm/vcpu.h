@@ -127,7 +127,15 @@ struct vcpu {
     /* The vCPU is held: by a worker that runs it, or by a claimer. */
     _Atomic bool held;
 
+    /*
+     * Blocks left of this slice; [vcpu], set by the worker that takes it. An
+     * interrupt gets a short one out of turn, see sched_urge().
+     */
+    uint32_t budget;
+    uint32_t wfe_spins; /* [vcpu] WFEs since the last yield */
+
     /* Scheduling, see sched_parallel.c. */
+    bool urged; /* [lock: sched->lock] its next slice is a short one */
     enum { SCHED_OFF, SCHED_QUEUED, SCHED_RUNNING, SCHED_PARKED } sched_state;
     struct vcpu *queue_next; /* [lock: sched->lock] */
     _Atomic bool parked;     /* mirrors SCHED_PARKED, for wakers */

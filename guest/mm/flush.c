@@ -174,6 +174,18 @@ void flush_unload(struct tlb_cpu *tc)
     tc->dropped = old;
 }
 
+static void take_dropped(struct tlb_cpu *tc)
+{
+    struct mm *mm = NULL;
+
+    if (__atomic_load_n(&tc->dropped, __ATOMIC_RELAXED) != NULL) {
+        mm = __atomic_exchange_n(&tc->dropped, NULL, __ATOMIC_ACQ_REL);
+    }
+    if (mm != NULL) {
+        mm_drop(mm);
+    }
+}
+
 static void unload_if_lazy(void *arg)
 {
     struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
@@ -194,13 +206,7 @@ void flush_unload_lazy_cpus(void)
     unload_if_lazy(NULL);
     local_irq_restore(flags);
     for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
-        /* Idle CPUs: nobody else will. */
-        struct mm *mm = __atomic_exchange_n(&tlb_cpus[cpu].dropped, NULL,
-                                            __ATOMIC_ACQ_REL);
-
-        if (mm != NULL) {
-            mm_drop(mm);
-        }
+        take_dropped(&tlb_cpus[cpu]); /* idle CPUs: nobody else will */
     }
 }
 
@@ -208,13 +214,9 @@ void mm_switch(struct mm *prev, struct mm *next)
 {
     struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
     struct mm *old = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
-    struct mm *dropped = __atomic_exchange_n(&tc->dropped, NULL,
-                                             __ATOMIC_ACQ_REL);
 
     (void)prev; /* what is loaded may be older: lazy */
-    if (dropped != NULL) {
-        mm_drop(dropped);
-    }
+    take_dropped(tc);
     if (next == NULL) {
         if (old != NULL) {
             /* Relaxed: a flusher that misses it sends an SGI too many. */

@@ -333,3 +333,31 @@ const char *test_reclaim(void)
     ktest_leave();
     return NULL;
 }
+
+/* Small machines only: it touches every frame. */
+const char *test_pressure(void)
+{
+    uint64_t pages = page_free_count() + page_free_count() / 4;
+    struct mm *mm;
+
+    if (pages > 48000) {
+        KTEST_SKIP("more than 160 MiB");
+    }
+    mm = ktest_enter();
+    KTEST_CHECK(mm != NULL);
+    KTEST_CHECK(ktest_map(TEST_VA, pages, false));
+    for (uint64_t p = 0; p < pages; p++) {
+        KTEST_CHECK(put_user_u64(TEST_VA + p * PAGE_SIZE + p % 512 * 8, p) ==
+                    0);
+    }
+    KTEST_CHECK(atomic_load(&mm->swapped) > 0);
+    for (uint64_t p = 0; p < pages; p++) {
+        uint64_t word = 0;
+
+        KTEST_CHECK(get_user_u64(&word, TEST_VA + p * PAGE_SIZE +
+                                            p % 512 * 8) == 0);
+        KTEST_CHECK(p % 512 == 0 || word == p);
+    }
+    ktest_leave();
+    return NULL;
+}

@@ -241,7 +241,8 @@ static struct page *cache_take(bool use_reserve)
     }
     page = page_of_node(cache->list.next);
     list_remove(&page->lru);
-    page_clear(page, PG_CACHED);
+    /* Ours alone: no need for an atomic operation. */
+    atomic_store_explicit(&page->flags, 0, memory_order_relaxed);
     atomic_store_explicit(&cache->count, count - 1, memory_order_relaxed);
     return page;
 }
@@ -251,7 +252,7 @@ static void cache_give(struct page *page)
     struct page_cpu_cache *cache = &caches[cpu_id()];
     uint32_t count = atomic_load_explicit(&cache->count, memory_order_relaxed);
 
-    page_set(page, PG_CACHED);
+    atomic_store_explicit(&page->flags, PG_CACHED, memory_order_relaxed);
     list_push(&cache->list, &page->lru);
     count++;
     if (count > PCP_HIGH) {

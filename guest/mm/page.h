@@ -155,19 +155,26 @@ static inline bool page_test(const struct page *page, uint32_t flag)
 {
     return atomic_load_explicit(&page->flags, memory_order_relaxed) & flag;
 }
-static inline void page_set(struct page *page, uint32_t flag)
+/* A load first: mostly there is nothing to do, and atomics are dear. */
+static inline void page_set(struct page *page, uint32_t flags)
 {
-    atomic_fetch_or_explicit(&page->flags, flag, memory_order_relaxed);
+    if ((atomic_load_explicit(&page->flags, memory_order_relaxed) & flags) !=
+        flags) {
+        atomic_fetch_or_explicit(&page->flags, flags, memory_order_relaxed);
+    }
 }
-static inline void page_clear(struct page *page, uint32_t flag)
+static inline void page_clear(struct page *page, uint32_t flags)
 {
-    atomic_fetch_and_explicit(&page->flags, ~flag, memory_order_relaxed);
+    if (page_test(page, flags)) {
+        atomic_fetch_and_explicit(&page->flags, ~flags, memory_order_relaxed);
+    }
 }
 static inline bool page_test_and_clear(struct page *page, uint32_t flag)
 {
-    return atomic_fetch_and_explicit(&page->flags, ~flag,
-                                     memory_order_relaxed) &
-           flag;
+    return page_test(page, flag) &&
+           (atomic_fetch_and_explicit(&page->flags, ~flag,
+                                      memory_order_relaxed) &
+            flag);
 }
 static inline int page_mapcount(const struct page *page)
 {

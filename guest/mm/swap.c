@@ -8,6 +8,7 @@
 
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
+#include "kernel/smp.h"
 #include "mm/compress.h"
 #include "mm/counters.h"
 #include "mm/lru.h"
@@ -33,6 +34,7 @@ struct swap_slot {
 
 struct slot_cache {
     unsigned n;
+    _Atomic int64_t used; /* [own CPU writes] taken minus given here */
     uint64_t entry[SLOT_BATCH]; /* [own CPU] */
 } CACHE_ALIGNED;
 
@@ -45,7 +47,6 @@ static uint64_t n_slots;              /* [init] */
 static struct spinlock free_lock = SPINLOCK_INIT;
 static uint64_t free_head; /* [free_lock] entry or 0 */
 static uint64_t fresh;     /* [free_lock] slots never used begin here */
-static _Atomic uint64_t used;
 static struct slot_cache slot_caches[MAX_CPUS];
 static struct compress_work *works[MAX_CPUS]; /* [own CPU] */
 
@@ -81,6 +82,13 @@ static struct spinlock *slot_lock(uint64_t entry)
 
 /* --- free slots: a cache per CPU over one list --- */
 
+static void used_add(struct slot_cache *cache, int64_t n)
+{
+    int64_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
+
+    atomic_store_explicit(&cache->used, used + n, memory_order_relaxed);
+}
+
 static uint64_t slot_take(void)
 {
     struct slot_cache *cache = &slot_caches[cpu_id()];
@@ -104,7 +112,7 @@ static uint64_t slot_take(void)
             return 0;
         }
     }
-    atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
+    used_add(cache, 1);
     return cache->entry[--cache->n];
 }
 
@@ -112,7 +120,7 @@ static void slot_give(uint64_t entry)
 {
     struct slot_cache *cache = &slot_caches[cpu_id()];
 
-    atomic_fetch_sub_explicit(&used, 1, memory_order_relaxed);
+    used_add(cache, -1);
     if (cache->n == SLOT_BATCH) {
         spin_lock(&free_lock);
         while (cache->n > SLOT_BATCH / 2) {
@@ -376,5 +384,11 @@ struct page *swap_in_page(uint64_t entry, bool *out_no_memory)
 
 uint64_t swap_used(void)
 {
-    return atomic_load_explicit(&used, memory_order_relaxed);
+    int64_t used = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+        used += atomic_load_explicit(&slot_caches[cpu].used,
+                                     memory_order_relaxed);
+    }
+    return (uint64_t)used;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Faults that real CPUs raise and emulators tend to leave out. A machine may
- * lack them, but says so: the runner knows which lines fail where.
+ * Faults that real CPUs raise and emulators tend to leave out. Ours lacks some,
+ * as docs/CAVEATS.md says; the expected output holds exactly those as FAIL.
  */
 #include "exc.h"
 

@@ -18,7 +18,8 @@ Every option adds a condition; all must hold:
   --tap-may-fail REGEX   with --tap: such a "not ok" line is no failure
   --status N[,N]   the exit status is one of these (default 0); a death by
                    signal is never accepted
-  --timeout S      seconds until it is killed, which fails the test (60)
+  --timeout S      seconds until it is killed, which fails the test (60);
+                   times $TEST_TIME_SCALE, which sanitizer builds set
   --repeat N       all of it N times
 Exit status 0 or 1; on failure it prints what was expected and what came.
 """
@@ -47,6 +48,7 @@ def parse():
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args(sys.argv[1:split])
+    options.timeout *= float(os.environ.get("TEST_TIME_SCALE", "1"))
     return options, sys.argv[split + 1:]
 
 
