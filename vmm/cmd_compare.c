@@ -245,7 +245,12 @@ static int compare_one(unsigned i, const struct vm_config *base,
     return status;
 }
 
-/* One thread on every other vCPU, so that a flush has somebody to ask. */
+/*
+ * One thread on every other vCPU, so that a flush has somebody to ask. The
+ * counts are the same from the second call on: 20 are enough.
+ */
+#define DEFAULT_ROUNDS "20"
+
 static void default_arguments(struct vm_config *config)
 {
     if (config->args[0] || strcmp(config->workload, "swap_bench") != 0 ||
@@ -253,9 +258,11 @@ static void default_arguments(struct vm_config *config)
         return;
     }
     g_strfreev(config->args);
-    config->args = g_new0(char *, 3);
+    config->args = g_new0(char *, 5);
     config->args[0] = g_strdup("-t");
     config->args[1] = g_strdup_printf("%u", config->cpus - 1);
+    config->args[2] = g_strdup("-k");
+    config->args[3] = g_strdup(DEFAULT_ROUNDS);
 }
 
 int cmd_compare(int argc, char **argv)

@@ -73,7 +73,6 @@ void sched_free(struct sched *sched)
 static void push_locked(struct sched *sched, struct vcpu *vcpu)
 {
     vcpu->sched_state = SCHED_QUEUED;
-    atomic_store(&vcpu->parked, false);
     vcpu->queue_next = NULL;
     if (sched->tail) {
         sched->tail->queue_next = vcpu;
@@ -106,7 +105,6 @@ static void unlink_locked(struct sched *sched, struct vcpu *vcpu)
 static void push_front_locked(struct sched *sched, struct vcpu *vcpu)
 {
     vcpu->sched_state = SCHED_QUEUED;
-    atomic_store(&vcpu->parked, false);
     vcpu->urged = true;
     vcpu->queue_next = sched->head;
     sched->head = vcpu;
@@ -129,6 +127,7 @@ static struct vcpu *pop_locked(struct sched *sched)
             sched->tail = NULL;
         }
         vcpu->sched_state = SCHED_RUNNING;
+        atomic_store(&vcpu->on_worker, true);
         vcpu->budget = vcpu->urged ? SCHED_URGED_BLOCKS : SCHED_SLICE_BLOCKS;
         vcpu->urged = false;
         atomic_fetch_sub(&sched->queued, 1);
@@ -168,15 +167,15 @@ static void settle(struct sched *sched, struct vcpu *vcpu,
                    enum vcpu_outcome outcome)
 {
     uv_mutex_lock(&sched->lock);
+    /*
+     * First say that nobody runs it, then look whether something came: a waker
+     * first says what came, then looks whether somebody runs it (all of this
+     * seq_cst), so one of the two sees the other.
+     */
+    atomic_store(&vcpu->on_worker, false);
     switch (outcome) {
     case VCPU_PARKED:
         vcpu->sched_state = SCHED_PARKED;
-        /*
-         * First say that it is parked, then look whether something came: a
-         * waker first says what came, then looks whether it is parked (both
-         * seq_cst), so one of the two sees the other.
-         */
-        atomic_store(&vcpu->parked, true);
         if (atomic_load(&vcpu->irq_line) || atomic_load(&vcpu->requests)) {
             push_locked(sched, vcpu);
         }

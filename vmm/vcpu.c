@@ -175,12 +175,8 @@ void vcpu_set_irq(struct vcpu *vcpu, bool level)
         return;
     }
     vcpu_request(vcpu, VCPU_REQ_IRQ);
-    if (!atomic_load(&vcpu->held)) {
-        /*
-         * Parked or queued. If a worker takes it just now it sees the request;
-         * if one is just giving it back, settle() does.
-         */
-        sched_urge(vcpu->vm->sched, vcpu);
+    if (!atomic_load(&vcpu->on_worker)) {
+        sched_urge(vcpu->vm->sched, vcpu); /* parked or queued */
     }
 }
 

@@ -138,7 +138,11 @@ struct vcpu {
     bool urged; /* [lock: sched->lock] its next slice is a short one */
     enum { SCHED_OFF, SCHED_QUEUED, SCHED_RUNNING, SCHED_PARKED } sched_state;
     struct vcpu *queue_next; /* [lock: sched->lock] */
-    _Atomic bool parked;     /* mirrors SCHED_PARKED, for wakers */
+    /*
+     * A worker has taken it and will look at its requests before it lets go.
+     * Not `held`: a claimer holds it too, and looks at nothing.
+     */
+    _Atomic bool on_worker; /* written under sched->lock */
     _Atomic bool powered;    /* ON for PSCI and for invalidations */
 
     /* Written by CPU_ON while powered is false; read by the next run. */
