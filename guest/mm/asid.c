@@ -55,9 +55,9 @@ uint64_t asid_generation_now(void)
 
 uint16_t asid_of(struct mm *mm)
 {
-    return (uint16_t)(atomic_load_explicit(&mm->context.id,
-                                           memory_order_relaxed) &
-                      ((1UL << asid_bits) - 1));
+    return (
+        uint16_t)(atomic_load_explicit(&mm->context.id, memory_order_relaxed) &
+                  ((1UL << asid_bits) - 1));
 }
 
 static uint64_t number_of(uint64_t id)
@@ -67,8 +67,8 @@ static uint64_t number_of(uint64_t id)
 
 static bool is_current(uint64_t id)
 {
-    return ((id ^ atomic_load_explicit(&asid_generation,
-                                       memory_order_relaxed)) >>
+    return ((id ^
+             atomic_load_explicit(&asid_generation, memory_order_relaxed)) >>
             asid_bits) == 0;
 }
 
@@ -88,8 +88,8 @@ static void flush_context(void)
     for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
         struct asid_cpu *ac = &asid_cpus[cpu];
         /* From here on that CPU's fast path fails. */
-        uint64_t id = atomic_exchange_explicit(&ac->active, 0,
-                                               memory_order_relaxed);
+        uint64_t id =
+            atomic_exchange_explicit(&ac->active, 0, memory_order_relaxed);
 
         /*
          * 0: no switch since the last rollover, still running with what was
@@ -147,17 +147,16 @@ static uint64_t new_context(struct mm *mm)
         if (update_reserved(id, again)) {
             return again;
         }
-        if (number_of(id) < asid_count &&
-            !map_test_and_set(number_of(id))) {
+        if (number_of(id) < asid_count && !map_test_and_set(number_of(id))) {
             return again;
         }
     }
     n = find_free(cur_idx);
     if (n == 0) {
-        generation = atomic_fetch_add_explicit(&asid_generation,
-                                               ASID_GENERATION_STEP,
-                                               memory_order_relaxed) +
-                     ASID_GENERATION_STEP;
+        generation =
+            atomic_fetch_add_explicit(&asid_generation, ASID_GENERATION_STEP,
+                                      memory_order_relaxed) +
+            ASID_GENERATION_STEP;
         flush_context();
         n = find_free(1);
         ASSERT_MSG(n != 0, "%u ASIDs are too few for the CPUs", asid_count);

@@ -17,8 +17,7 @@
 
 extern struct annot_counters counters[BOARD_MAX_CPUS];
 
-#define counter_add(name, n) \
-    ((void)(counters[cpu_id()].name += (uint64_t)(n)))
+#define counter_add(name, n) ((void)(counters[cpu_id()].name += (uint64_t)(n)))
 #define counter_inc(name) counter_add(name, 1)
 
 /* The sum over all CPUs; exact when nothing runs. */

@@ -90,8 +90,8 @@ static int fault_anon(struct fault *f)
 
     if (!f->write) {
         if (lock_same(f)) {
-            pte_write(f->p, page_to_phys(zero_page) | vma_pte(f->vma) |
-                                PTE_SPECIAL);
+            pte_write(f->p,
+                      page_to_phys(zero_page) | vma_pte(f->vma) | PTE_SPECIAL);
             spin_unlock(f->ptl);
         }
         return 0;
@@ -291,8 +291,7 @@ static int fault_present(struct fault *f)
         return fault_wp(f);
     }
     if (f->write && !area_writes &&
-        ((f->orig & PTE_SPECIAL) ||
-         page_mapcount(pte_page(f->orig)) != 1)) {
+        ((f->orig & PTE_SPECIAL) || page_mapcount(pte_page(f->orig)) != 1)) {
         return fault_wp(f); /* forced: a page of our own, still read-only */
     }
     if (!lock_same(f)) {

@@ -103,8 +103,8 @@ bool flush_batch_should_defer(struct mm *mm)
     return ipi() ? flush_ipi_should_defer(mm) : true;
 }
 
-void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm,
-                             uint64_t start, uint64_t end)
+void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm, uint64_t start,
+                             uint64_t end)
 {
     if (ipi()) {
         flush_ipi_add_pending(ubc, mm);

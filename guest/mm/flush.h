@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * TLB flushing of user address spaces, and the context switch's share of it.
- * Two back ends, chosen at boot (bootargs.tlb): broadcast (TLBI ...IS + DSB ISH) and IPI
- * (SGI + local TLBI + DSB NSH). Every TLBI and every DSB that belongs to a
- * flush is in an out-of-line function whose name begins with flush_ or tlb_,
- * next to the increment of its counter; nowhere else.
+ * Two back ends, chosen at boot (bootargs.tlb): broadcast (TLBI ...IS + DSB
+ * ISH) and IPI (SGI + local TLBI + DSB NSH). Every TLBI and every DSB that
+ * belongs to a flush is in an out-of-line function whose name begins with
+ * flush_ or tlb_, next to the increment of its counter; nowhere else.
  */
 #ifndef MM_FLUSH_H
 #define MM_FLUSH_H
@@ -36,8 +36,8 @@ void flush_tlb_range(struct mm *mm, const struct flush_range *range);
 void flush_tlb_fix_spurious(struct mm *mm, uint64_t va);
 
 /* --- batch hooks --- */
-void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm,
-                             uint64_t start, uint64_t end);
+void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm, uint64_t start,
+                             uint64_t end);
 void flush_batch(struct tlb_ubc *ubc);
 bool flush_batch_should_defer(struct mm *mm);
 void flush_batch_drain(struct mm *mm); /* the policy of bootargs.drain */

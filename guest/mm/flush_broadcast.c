@@ -199,8 +199,8 @@ NOINLINE void tlb_local_flush_pages(uint16_t asid,
     uint64_t flags = local_irq_save();
 
     dsb_nshst();
-    for (uint64_t va = ALIGN_DOWN(range->start, range->stride);
-         va < range->end; va += range->stride) {
+    for (uint64_t va = ALIGN_DOWN(range->start, range->stride); va < range->end;
+         va += range->stride) {
         uint64_t operand = tlbi_operand_va(va, asid) | ttl_va(range->level);
 
         if (range->last_level) {

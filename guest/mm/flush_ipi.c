@@ -26,9 +26,9 @@
 #define NOINLINE __attribute__((noinline))
 
 struct flush_info {
-    struct mm *mm;               /* NULL: whatever is loaded */
+    struct mm *mm;                   /* NULL: whatever is loaded */
     const struct flush_range *range; /* NULL: everything */
-    uint64_t new_tlb_gen;        /* 0: not known */
+    uint64_t new_tlb_gen;            /* 0: not known */
     bool freed_tables;
 };
 
@@ -41,8 +41,7 @@ static uint16_t loaded_asid(const struct tlb_cpu *tc)
 static void flush_tlb_func(const struct flush_info *info, bool local)
 {
     struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
-    struct mm *loaded = atomic_load_explicit(&tc->loaded,
-                                             memory_order_relaxed);
+    struct mm *loaded = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
     uint64_t mm_gen, local_gen;
 
     if (!local) {
@@ -66,8 +65,8 @@ static void flush_tlb_func(const struct flush_info *info, bool local)
         return;
     }
     /* As late as possible: flushes asked for meanwhile are done with this. */
-    mm_gen = atomic_load_explicit(&loaded->context.tlb_gen,
-                                  memory_order_acquire);
+    mm_gen =
+        atomic_load_explicit(&loaded->context.tlb_gen, memory_order_acquire);
     if (mm_gen == local_gen) {
         return;
     }
@@ -103,8 +102,7 @@ static NOINLINE uint64_t flush_ipi_new_gen(struct mm *mm)
 static bool is_target(unsigned cpu, const struct mm *mm)
 {
     struct tlb_cpu *tc = &tlb_cpus[cpu];
-    struct mm *loaded = atomic_load_explicit(&tc->loaded,
-                                             memory_order_relaxed);
+    struct mm *loaded = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
 
     dmb_ishld(); /* is_lazy belongs to a loaded at least as new */
     if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
@@ -150,8 +148,7 @@ void flush_ipi_range(struct mm *mm, const struct flush_range *range)
     };
 
     info.new_tlb_gen = flush_ipi_new_gen(mm);
-    if (range->end - range->start >
-        SINGLE_PAGE_FLUSH_CEILING * range->stride) {
+    if (range->end - range->start > SINGLE_PAGE_FLUSH_CEILING * range->stride) {
         info.range = NULL;
     }
     flush_multi(&mm->context.cpumask, &info);
@@ -214,8 +211,8 @@ static unsigned slot_find(struct tlb_cpu *tc, const struct mm *mm)
 
 static void catch_up(struct tlb_cpu *tc, struct mm *mm, uint16_t asid)
 {
-    uint64_t gen = atomic_load_explicit(&mm->context.tlb_gen,
-                                        memory_order_acquire);
+    uint64_t gen =
+        atomic_load_explicit(&mm->context.tlb_gen, memory_order_acquire);
 
     if (tc->ctxs[tc->slot].tlb_gen != gen) {
         tlb_local_flush_asid(asid);

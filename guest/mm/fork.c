@@ -21,8 +21,7 @@ static pte_t copy_pte(struct mm *mm, struct mm *child, pte_t *p)
     if (!pte_present(pte)) {
         if (pte_is_swap(pte)) {
             swap_dup(pte_swap_entry(pte));
-            atomic_fetch_add_explicit(&child->swapped, 1,
-                                      memory_order_relaxed);
+            atomic_fetch_add_explicit(&child->swapped, 1, memory_order_relaxed);
         }
         return pte;
     }

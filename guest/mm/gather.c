@@ -35,8 +35,7 @@ void gather_init(struct gather *g, struct mm *mm, bool fullmm)
     g->active = &g->local;
     list_init(&g->tables);
     range_reset(g);
-    atomic_fetch_add_explicit(&mm->tlb_flush_pending, 1,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&mm->tlb_flush_pending, 1, memory_order_relaxed);
 }
 
 void gather_note(struct gather *g, uint64_t va, uint64_t size, unsigned level)
@@ -204,8 +203,8 @@ void gather_finish(struct gather *g)
 {
     struct gather_batch *batch;
 
-    if (atomic_load_explicit(&g->mm->tlb_flush_pending,
-                             memory_order_relaxed) > 1 &&
+    if (atomic_load_explicit(&g->mm->tlb_flush_pending, memory_order_relaxed) >
+            1 &&
         !g->fullmm) {
         /*
          * Another gather cleared PTEs that we then found clear, and has not

@@ -28,11 +28,11 @@ struct gather {
     bool fullmm;         /* the whole address space goes away */
     bool need_flush_all; /* another gather was open */
     bool freed_tables;
-    bool delayed;        /* some rmap removals wait for the flush */
-    uint8_t cleared;     /* bit n: an entry of level n was cleared */
+    bool delayed;    /* some rmap removals wait for the flush */
+    uint8_t cleared; /* bit n: an entry of level n was cleared */
     unsigned batches;
     struct gather_batch *active;
-    struct list tables;  /* page-table pages to free after the flush */
+    struct list tables; /* page-table pages to free after the flush */
     struct gather_batch local;
     struct page *local_pages[GATHER_BUNDLE];
 };

@@ -77,7 +77,7 @@ static void *slab_take(unsigned c)
     }
     object = page->mapping;
     page->mapping = *object;
-    page->private++;
+    page->private ++;
     if (page->mapping == NULL) {
         list_remove(&page->lru); /* full */
     }
@@ -125,7 +125,7 @@ void kfree(void *object)
     }
     *(void **)object = page->mapping;
     page->mapping = object;
-    page->private--;
+    page->private --;
     if (page->private == 0) {
         list_remove(&page->lru);
         page_clear(page, PG_SLAB);

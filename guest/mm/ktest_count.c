@@ -85,8 +85,8 @@ static const char *count_steady(bool shared)
         KTEST_CHECK(ktest_touch(TEST_VA, TEST_PAGES));
         KTEST_CHECK(count_pageout(&c, TEST_PAGES));
         if (batched()) {
-            KTEST_CHECK(is_broadcast(&c, 256, 256 + drain(), 9 + drain(),
-                                     drain()));
+            KTEST_CHECK(
+                is_broadcast(&c, 256, 256 + drain(), 9 + drain(), drain()));
             KTEST_CHECK(c.at.batch_flush == 9 && c.at.batch_flush_31 == 8);
             KTEST_CHECK(c.at.batch_flush_dirty == 0);
             KTEST_CHECK(c.at.pending_drain == drain());
@@ -112,9 +112,8 @@ const char *test_count_steady(void)
 
 const char *test_count_sweep(void)
 {
-    static const uint16_t sizes[] = {1,  2,  8,  30,  31,  32,  61,  62,
-                                     63, 93, 94, 124, 125, 256, 310, 511,
-                                     512};
+    static const uint16_t sizes[] = {1,  2,  8,   30,  31,  32,  61,  62, 63,
+                                     93, 94, 124, 125, 256, 310, 511, 512};
     struct ktest_counts c;
 
     if (!broadcast() || !batched() || !drain()) {
@@ -145,8 +144,7 @@ static bool count_mixed(struct ktest_counts *c, uint64_t first)
     for (uint64_t p = 0; p < TEST_PAGES; p++) {
         uint64_t va = TEST_VA + p * PAGE_SIZE;
 
-        if (!(p % 4 == first ? put_user_u64(va, p) == 0
-                             : ktest_touch(va, 1))) {
+        if (!(p % 4 == first ? put_user_u64(va, p) == 0 : ktest_touch(va, 1))) {
             return false;
         }
     }
@@ -391,13 +389,11 @@ const char *test_pending_overflow(void)
         KTEST_CHECK(word_of(mm) == (1 | 1 << TLB_BATCH_FLUSHED_SHIFT));
     }
     /* A PTE no TLB can hold queues nothing. */
-    set_tlb_ubc_flush_pending(mm, PTE_PROT_NONE, TEST_VA,
-                              TEST_VA + PAGE_SIZE);
+    set_tlb_ubc_flush_pending(mm, PTE_PROT_NONE, TEST_VA, TEST_VA + PAGE_SIZE);
     KTEST_CHECK(!current()->tlb_ubc.flush_required);
     /* ... but it may while a gather is open. */
     atomic_fetch_add(&mm->tlb_flush_pending, 1);
-    set_tlb_ubc_flush_pending(mm, PTE_PROT_NONE, TEST_VA,
-                              TEST_VA + PAGE_SIZE);
+    set_tlb_ubc_flush_pending(mm, PTE_PROT_NONE, TEST_VA, TEST_VA + PAGE_SIZE);
     KTEST_CHECK(current()->tlb_ubc.flush_required);
     atomic_fetch_sub(&mm->tlb_flush_pending, 1);
     try_to_unmap_flush();

@@ -25,8 +25,7 @@ const char *test_private(void)
     KTEST_CHECK(ktest_fill(TEST_VA, TEST_PAGES, 11));
     KTEST_CHECK(ktest_check(TEST_VA, TEST_PAGES, 11));
     KTEST_CHECK(sys_madvise(TEST_VA, 16 * PAGE_SIZE, MADV_DONTNEED) == 0);
-    KTEST_CHECK(get_user_u64(&word, TEST_VA + 5 * PAGE_SIZE) == 0 &&
-                word == 0);
+    KTEST_CHECK(get_user_u64(&word, TEST_VA + 5 * PAGE_SIZE) == 0 && word == 0);
     /* A hole in the middle */
     KTEST_CHECK(sys_munmap(TEST_VA + 32 * PAGE_SIZE, 8 * PAGE_SIZE) == 0);
     KTEST_CHECK(get_user_u64(&word, TEST_VA + 32 * PAGE_SIZE) == -EFAULT);
@@ -158,8 +157,8 @@ static const char *pageout_and_back(bool shared)
     KTEST_CHECK(ktest_map(TEST_VA, TEST_PAGES, shared));
     KTEST_CHECK(ktest_fill(TEST_VA, TEST_PAGES, 21));
     for (unsigned round = 0; round < 3; round++) {
-        KTEST_CHECK(sys_madvise(TEST_VA, TEST_PAGES * PAGE_SIZE,
-                                MADV_PAGEOUT) == 0);
+        KTEST_CHECK(
+            sys_madvise(TEST_VA, TEST_PAGES * PAGE_SIZE, MADV_PAGEOUT) == 0);
         KTEST_CHECK(atomic_load(&mm->rss) == 0);
         KTEST_CHECK(swap_used() == used + TEST_PAGES);
         KTEST_CHECK(swap_store_pages() < store + TEST_PAGES);
@@ -168,8 +167,8 @@ static const char *pageout_and_back(bool shared)
         KTEST_CHECK(ktest_fill(TEST_VA, TEST_PAGES, 22 + round));
     }
     /* Half of it in swap when it goes. */
-    KTEST_CHECK(sys_madvise(TEST_VA, TEST_PAGES / 2 * PAGE_SIZE,
-                            MADV_PAGEOUT) == 0);
+    KTEST_CHECK(
+        sys_madvise(TEST_VA, TEST_PAGES / 2 * PAGE_SIZE, MADV_PAGEOUT) == 0);
     ktest_leave();
     KTEST_CHECK(swap_used() == used && swap_store_pages() == store);
     return NULL;
@@ -223,8 +222,8 @@ const char *test_protect(void)
     KTEST_CHECK(mm != NULL);
     KTEST_CHECK(ktest_map(TEST_VA, 64, false));
     KTEST_CHECK(ktest_fill(TEST_VA, 64, 41));
-    KTEST_CHECK(sys_mprotect(TEST_VA + 8 * PAGE_SIZE, 8 * PAGE_SIZE,
-                             PROT_READ) == 0);
+    KTEST_CHECK(
+        sys_mprotect(TEST_VA + 8 * PAGE_SIZE, 8 * PAGE_SIZE, PROT_READ) == 0);
     KTEST_CHECK(mm->n_areas == 3);
     KTEST_CHECK(put_user_u64(TEST_VA + 8 * PAGE_SIZE, 1) == -EFAULT);
     KTEST_CHECK(put_user_u64(TEST_VA + 7 * PAGE_SIZE, 1) == 0);
@@ -250,8 +249,7 @@ const char *test_mremap(void)
     KTEST_CHECK(ktest_fill(TEST_VA, 64, 51));
     KTEST_CHECK(sys_madvise(TEST_VA, 32 * PAGE_SIZE, MADV_PAGEOUT) == 0);
     KTEST_CHECK(sys_mremap(TEST_VA, 64 * PAGE_SIZE, 96 * PAGE_SIZE,
-                           MREMAP_MAYMOVE | MREMAP_FIXED,
-                           to) == (int64_t)to);
+                           MREMAP_MAYMOVE | MREMAP_FIXED, to) == (int64_t)to);
     KTEST_CHECK(ktest_check(to, 64, 51));
     KTEST_CHECK(ktest_fill(to, 96, 52));
     /* The reverse map finds moved pages. */
@@ -310,8 +308,8 @@ const char *test_big_unmap(void)
         KTEST_SKIP("too little memory");
     }
     KTEST_CHECK(ktest_map(TEST_VA, pages, false));
-    KTEST_CHECK(sys_madvise(TEST_VA, pages * PAGE_SIZE,
-                            MADV_POPULATE_WRITE) == 0);
+    KTEST_CHECK(sys_madvise(TEST_VA, pages * PAGE_SIZE, MADV_POPULATE_WRITE) ==
+                0);
     KTEST_CHECK(atomic_load(&mm->rss) == (int64_t)pages);
     KTEST_CHECK(sys_munmap(TEST_VA, pages * PAGE_SIZE) == 0);
     KTEST_CHECK(atomic_load(&mm->rss) == 0);
@@ -354,8 +352,8 @@ const char *test_pressure(void)
     for (uint64_t p = 0; p < pages; p++) {
         uint64_t word = 0;
 
-        KTEST_CHECK(get_user_u64(&word, TEST_VA + p * PAGE_SIZE +
-                                            p % 512 * 8) == 0);
+        KTEST_CHECK(
+            get_user_u64(&word, TEST_VA + p * PAGE_SIZE + p % 512 * 8) == 0);
         KTEST_CHECK(p % 512 == 0 || word == p);
     }
     ktest_leave();

@@ -19,7 +19,7 @@
 /* The current kernel thread becomes a user of a new mm; NULL: no memory. */
 struct mm *ktest_enter(void);
 void ktest_use(struct mm *mm); /* ... of this one (a reference is taken) */
-void ktest_leave(void); /* and back; all CPUs forget lazy mms */
+void ktest_leave(void);        /* and back; all CPUs forget lazy mms */
 
 /* mmap of n pages of anonymous memory at va. */
 bool ktest_map(uint64_t va, uint64_t pages, bool shared);

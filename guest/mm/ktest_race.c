@@ -67,8 +67,8 @@ static const char *race_pageout(bool shared)
     ktest_threads_join(&race.t);
     KTEST_CHECK(atomic_load(&race.failures) == 0);
     for (unsigned i = 0; i < race.t.n; i++) {
-        KTEST_CHECK(ktest_check(slice_of(i), SLICE,
-                                i * 1000UL + race.rounds - 1));
+        KTEST_CHECK(
+            ktest_check(slice_of(i), SLICE, i * 1000UL + race.rounds - 1));
     }
     ktest_leave();
     KTEST_CHECK(swap_used() == used);
@@ -152,8 +152,8 @@ const char *test_race_fork(void)
     ktest_threads_join(&race.t);
     KTEST_CHECK(atomic_load(&race.failures) == 0);
     for (unsigned i = 0; i < race.t.n; i++) {
-        KTEST_CHECK(ktest_check(slice_of(i), SLICE,
-                                i * 1000UL + race.rounds - 1));
+        KTEST_CHECK(
+            ktest_check(slice_of(i), SLICE, i * 1000UL + race.rounds - 1));
     }
     ktest_leave();
     KTEST_CHECK(swap_used() == used);

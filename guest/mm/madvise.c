@@ -221,8 +221,8 @@ static uint8_t resident(struct vma *vma, uint64_t va)
         return 1;
     }
     return (vma->flags & VMA_SHARED) &&
-           shmem_resident(vma->shmem, vma->pgoff +
-                                          ((va - vma->start) >> PAGE_SHIFT));
+           shmem_resident(vma->shmem,
+                          vma->pgoff + ((va - vma->start) >> PAGE_SHIFT));
 }
 
 int64_t sys_mincore(uint64_t addr, uint64_t len, uint64_t vec)

@@ -52,8 +52,8 @@ struct mm *mm_new(void)
     atomic_init(&mm->pins, 1);
     atomic_init(&mm->tables, 1);
     atomic_init(&mm->context.tlb_gen, 1);
-    mm->context.ctx_id = atomic_fetch_add_explicit(&next_ctx_id, 1,
-                                                   memory_order_relaxed);
+    mm->context.ctx_id =
+        atomic_fetch_add_explicit(&next_ctx_id, 1, memory_order_relaxed);
     mm_lock_init(&mm->mmap_lock);
     spin_init(&mm->table_lock);
     return mm;

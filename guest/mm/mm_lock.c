@@ -20,8 +20,13 @@ void mm_lock_init(struct mm_lock *lock)
 
 static bool read_try(struct mm_lock *lock)
 {
-    uint32_t old = atomic_fetch_add(&lock->word, 1);
+    uint32_t old = atomic_load(&lock->word);
 
+    /* Readers that come in vain must not keep the writer from its turn. */
+    if (old & UPPER) {
+        return false;
+    }
+    old = atomic_fetch_add(&lock->word, 1);
     if (!(old & UPPER)) {
         return true;
     }

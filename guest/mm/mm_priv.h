@@ -26,15 +26,15 @@ struct anon_family {
     struct list vmas; /* [rmap lock] struct vma.rmap_node */
 };
 
-#define VMA_SHARED 0x100  /* in flags, next to PROT_* */
+#define VMA_SHARED 0x100 /* in flags, next to PROT_* */
 #define VMA_DONTFORK 0x200
 
 /* [mmap_lock]; start, end, pgoff also [rmap lock] for the reverse map. */
 struct vma {
     struct mm *mm;
     uint64_t start, end;
-    uint64_t pgoff; /* page index of start in the object */
-    uint32_t flags; /* PROT_* | VMA_* */
+    uint64_t pgoff;             /* page index of start in the object */
+    uint32_t flags;             /* PROT_* | VMA_* */
     struct anon_family *family; /* private: never NULL */
     struct shmem *shmem;        /* shared: never NULL, one reference */
     struct list rmap_node;      /* [rmap lock] */
@@ -130,8 +130,7 @@ void fault_drop_icache(void);
 
 /* --- zap.c; mmap_lock held --- */
 /* Clears what is mapped in [start, end) of the area. */
-void zap_range(struct gather *g, struct vma *vma, uint64_t start,
-               uint64_t end);
+void zap_range(struct gather *g, struct vma *vma, uint64_t start, uint64_t end);
 /* The same with a gather of its own. */
 void zap_range_single(struct vma *vma, uint64_t start, uint64_t end);
 

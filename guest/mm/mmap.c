@@ -135,8 +135,8 @@ void unmap_all(struct mm *mm)
         rmap_unlink(mm->areas[i]);
     }
     if (mm->n_areas != 0) {
-        pt_free_range(&g, mm->areas[0]->start,
-                      mm->areas[mm->n_areas - 1]->end, 0, USER_END);
+        pt_free_range(&g, mm->areas[0]->start, mm->areas[mm->n_areas - 1]->end,
+                      0, USER_END);
     }
     gather_finish(&g);
     for (unsigned i = 0; i < mm->n_areas; i++) {
@@ -175,8 +175,7 @@ static int64_t choose_address(struct mm *mm, uint64_t addr, uint64_t len,
     return addr == 0 ? -ENOMEM : (int64_t)addr;
 }
 
-static void populate(struct mm *mm, uint64_t start, uint64_t len,
-                     unsigned prot)
+static void populate(struct mm *mm, uint64_t start, uint64_t len, unsigned prot)
 {
     unsigned flags = prot & PROT_WRITE ? MM_FAULT_WRITE : 0;
 
@@ -253,8 +252,7 @@ int64_t sys_brk(uint64_t addr)
     if (addr >= mm->brk_start && addr <= USER_MMAP_TOP) {
         new_end = PAGE_ALIGN_UP(addr);
         if (new_end <= old_end) {
-            if (new_end == old_end ||
-                unmap_locked(mm, new_end, old_end) == 0) {
+            if (new_end == old_end || unmap_locked(mm, new_end, old_end) == 0) {
                 mm->brk = addr;
             }
         } else if (range_free(mm, old_end, new_end - old_end) &&

@@ -18,9 +18,8 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
 {
     struct mm *mm = old_vma->mm;
     struct spinlock *old_ptl, *new_ptl;
-    struct spinlock *rmap = rmap_lock(old_vma->family != NULL
-                                          ? (void *)old_vma->family
-                                          : old_vma->shmem);
+    struct spinlock *rmap = rmap_lock(
+        old_vma->family != NULL ? (void *)old_vma->family : old_vma->shmem);
     struct flush_range range = {
         .start = from,
         .end = from + len,
@@ -135,8 +134,7 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, uint64_t end)
 }
 
 static int64_t remap_locked(struct mm *mm, uint64_t addr, uint64_t old_len,
-                            uint64_t new_len, uint64_t flags,
-                            uint64_t new_addr)
+                            uint64_t new_len, uint64_t flags, uint64_t new_addr)
 {
     struct vma *vma;
 

@@ -24,8 +24,8 @@
 #endif
 
 struct page_cpu_cache {
-    struct list list;           /* [own CPU] */
-    _Atomic uint32_t count;     /* [own CPU writes] others only add up */
+    struct list list;       /* [own CPU] */
+    _Atomic uint32_t count; /* [own CPU writes] others only add up */
 } CACHE_ALIGNED;
 
 struct page *page_map;
@@ -33,8 +33,8 @@ uint64_t page_base_pfn, page_end_pfn;
 
 static struct spinlock buddy_lock = SPINLOCK_INIT;
 static struct list free_area[PAGE_MAX_ORDER + 1]; /* [lock: buddy_lock] */
-static _Atomic uint64_t buddy_free;  /* frames in free_area */
-static uint64_t pages_managed;       /* [lock: buddy_lock] */
+static _Atomic uint64_t buddy_free;               /* frames in free_area */
+static uint64_t pages_managed;                    /* [lock: buddy_lock] */
 static struct page_cpu_cache caches[MAX_CPUS];
 
 _Static_assert(sizeof(struct page) == 64, "one cache line per frame");
@@ -48,8 +48,7 @@ static void buddy_insert_locked(struct page *page, unsigned order)
 {
     uint64_t pfn = page_to_pfn(page);
 
-    atomic_fetch_add_explicit(&buddy_free, 1UL << order,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&buddy_free, 1UL << order, memory_order_relaxed);
     while (order < PAGE_MAX_ORDER) {
         uint64_t buddy_pfn = pfn ^ (1UL << order);
         struct page *buddy;
@@ -368,10 +367,9 @@ bool page_get_unless_zero(struct page *page)
 
     while (count != 0) {
         /* Acquire: the frame is ours from here; pairs with page_put(). */
-        if (atomic_compare_exchange_weak_explicit(&page->count, &count,
-                                                  count + 1,
-                                                  memory_order_acquire,
-                                                  memory_order_relaxed)) {
+        if (atomic_compare_exchange_weak_explicit(
+                &page->count, &count, count + 1, memory_order_acquire,
+                memory_order_relaxed)) {
             return true;
         }
     }
@@ -380,8 +378,8 @@ bool page_get_unless_zero(struct page *page)
 
 void page_put(struct page *page)
 {
-    uint32_t old = atomic_fetch_sub_explicit(&page->count, 1,
-                                             memory_order_acq_rel);
+    uint32_t old =
+        atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel);
 
     ASSERT(old != 0);
     if (old == 1) {
@@ -414,8 +412,8 @@ void page_lock(struct page *page)
 void page_unlock(struct page *page)
 {
     /* Release: pairs with the acquire of page_trylock(). */
-    uint32_t old = atomic_fetch_and_explicit(
-        &page->flags, ~(uint32_t)PG_LOCKED, memory_order_release);
+    uint32_t old = atomic_fetch_and_explicit(&page->flags, ~(uint32_t)PG_LOCKED,
+                                             memory_order_release);
 
     ASSERT(old & PG_LOCKED);
 }

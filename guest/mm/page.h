@@ -51,10 +51,10 @@ struct page {
     uint8_t node;             /* memory node; 0 */
     uint16_t shard;           /* LRU shard it belongs to */
     struct list lru;          /* LRU, free list or the owner's private list */
-    void *mapping;            /* struct anon_family or struct shmem; slab class */
-    uint64_t index;           /* page offset in the mapping */
-    uint64_t private;         /* swap entry, slab free count */
-    struct spinlock ptl;      /* page-table lock when PG_TABLE */
+    void *mapping;       /* struct anon_family or struct shmem; slab class */
+    uint64_t index;      /* page offset in the mapping */
+    uint64_t private;    /* swap entry, slab free count */
+    struct spinlock ptl; /* page-table lock when PG_TABLE */
 };
 
 /* A range of physical memory, [start, end). */

@@ -28,8 +28,8 @@
 #define PTE_PROT_NONE PTE_SOFT(3) /* present to software, VALID = 0 */
 #define PTE_SWAP (1UL << 2)
 
-#define PTE_USER_BASE \
-    (PTE_PAGE | PTE_USER | PTE_SH_INNER | PTE_NG | PTE_ATTR(MT_NORMAL) | \
+#define PTE_USER_BASE                                                          \
+    (PTE_PAGE | PTE_USER | PTE_SH_INNER | PTE_NG | PTE_ATTR(MT_NORMAL) |       \
      PTE_PXN)
 
 static inline bool pte_valid(pte_t pte)
@@ -46,8 +46,7 @@ static inline bool pte_is_swap(pte_t pte)
 }
 static inline bool pte_dirty(pte_t pte)
 {
-    return (pte & PTE_DIRTY) ||
-           (pte & (PTE_WRITE | PTE_RDONLY)) == PTE_WRITE;
+    return (pte & PTE_DIRTY) || (pte & (PTE_WRITE | PTE_RDONLY)) == PTE_WRITE;
 }
 /* A store through this PTE succeeds at once. */
 static inline bool pte_writes_now(pte_t pte)

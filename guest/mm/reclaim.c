@@ -47,8 +47,7 @@ static bool pageout(struct page *page)
         return false;
     }
     page_clear(page, PG_DIRTY);
-    if (page_test(page, PG_SHMEM) ? shmem_writepage(page)
-                                  : swap_write(page)) {
+    if (page_test(page, PG_SHMEM) ? shmem_writepage(page) : swap_write(page)) {
         return true;
     }
     page_set(page, PG_DIRTY);

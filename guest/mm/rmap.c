@@ -87,8 +87,8 @@ void rmap_add(struct page *page)
 
 void rmap_remove(struct page *page)
 {
-    int32_t old = atomic_fetch_sub_explicit(&page->mapcount, 1,
-                                            memory_order_release);
+    int32_t old =
+        atomic_fetch_sub_explicit(&page->mapcount, 1, memory_order_release);
 
     ASSERT(old > 0);
 }

@@ -40,8 +40,7 @@ void shmem_get(struct shmem *shmem)
 }
 
 /* The entry's place; NULL: no index page there and make is false or fails. */
-static _Atomic uint64_t *slot_of(struct shmem *shmem, uint64_t index,
-                                 bool make)
+static _Atomic uint64_t *slot_of(struct shmem *shmem, uint64_t index, bool make)
 {
     _Atomic(_Atomic uint64_t *) *dir = &shmem->dir[index / SHMEM_FANOUT];
     /* Acquire: its zeroes. Pairs with the exchange below. */
@@ -107,8 +106,7 @@ void shmem_put(struct shmem *shmem)
 {
     uint64_t n_dir = (shmem->n_pages + SHMEM_FANOUT - 1) / SHMEM_FANOUT;
 
-    if (atomic_fetch_sub_explicit(&shmem->refs, 1, memory_order_acq_rel) !=
-        1) {
+    if (atomic_fetch_sub_explicit(&shmem->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
     for (uint64_t d = 0; d < n_dir; d++) {
@@ -263,9 +261,8 @@ bool shmem_writepage(struct page *page)
 
 bool shmem_resident(struct shmem *shmem, uint64_t index)
 {
-    _Atomic uint64_t *slot = index < shmem->n_pages
-                                 ? slot_of(shmem, index, false)
-                                 : NULL;
+    _Atomic uint64_t *slot =
+        index < shmem->n_pages ? slot_of(shmem, index, false) : NULL;
     uint64_t entry;
 
     if (slot == NULL) {

@@ -34,7 +34,7 @@ struct swap_slot {
 
 struct slot_cache {
     unsigned n;
-    _Atomic int64_t used; /* [own CPU writes] taken minus given here */
+    _Atomic int64_t used;       /* [own CPU writes] taken minus given here */
     uint64_t entry[SLOT_BATCH]; /* [own CPU] */
 } CACHE_ALIGNED;
 
@@ -387,8 +387,8 @@ uint64_t swap_used(void)
     int64_t used = 0;
 
     for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
-        used += atomic_load_explicit(&slot_caches[cpu].used,
-                                     memory_order_relaxed);
+        used +=
+            atomic_load_explicit(&slot_caches[cpu].used, memory_order_relaxed);
     }
     return (uint64_t)used;
 }

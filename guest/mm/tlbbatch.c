@@ -71,7 +71,8 @@ void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
 
 bool should_defer_flush(struct mm *mm)
 {
-    return bootargs.flush == BOOTARG_FLUSH_BATCHED && flush_batch_should_defer(mm);
+    return bootargs.flush == BOOTARG_FLUSH_BATCHED &&
+           flush_batch_should_defer(mm);
 }
 
 void try_to_unmap_flush(void)
@@ -97,8 +98,8 @@ void try_to_unmap_flush_dirty(void)
 
 void flush_tlb_batched_pending(struct mm *mm)
 {
-    uint32_t word = atomic_load_explicit(&mm->tlb_flush_batched,
-                                         memory_order_relaxed);
+    uint32_t word =
+        atomic_load_explicit(&mm->tlb_flush_batched, memory_order_relaxed);
     uint32_t pending = word & TLB_BATCH_PENDING_MASK;
     uint32_t flushed = word >> TLB_BATCH_FLUSHED_SHIFT;
 

@@ -116,8 +116,7 @@ int mm_poke(struct mm *mm, uint64_t va, const void *src, size_t size)
         struct user_page up;
         struct vma *vma;
 
-        if (user_page_get(&up, mm, va, MM_FAULT_WRITE | MM_FAULT_FORCE) !=
-            0) {
+        if (user_page_get(&up, mm, va, MM_FAULT_WRITE | MM_FAULT_FORCE) != 0) {
             return -EFAULT;
         }
         memcpy(up.at, from, n);

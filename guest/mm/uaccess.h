@@ -30,8 +30,13 @@ int put_user_u64(uint64_t dst, uint64_t value);
 int cmpxchg_user_u32(uint64_t addr, uint32_t expected, uint32_t desired,
                      uint32_t *out_old);
 /* op(old, arg) is stored atomically: futex WAKE_OP. */
-enum user_rmw { USER_RMW_SET, USER_RMW_ADD, USER_RMW_OR, USER_RMW_ANDN,
-                USER_RMW_XOR };
+enum user_rmw {
+    USER_RMW_SET,
+    USER_RMW_ADD,
+    USER_RMW_OR,
+    USER_RMW_ANDN,
+    USER_RMW_XOR
+};
 int rmw_user_u32(uint64_t addr, enum user_rmw op, uint32_t arg,
                  uint32_t *out_old);
 

@@ -32,8 +32,7 @@ struct vma *vma_find(const struct mm *mm, uint64_t va)
     return mm->areas[i];
 }
 
-struct vma *vma_new(struct mm *mm, uint64_t start, uint64_t end,
-                    uint32_t flags)
+struct vma *vma_new(struct mm *mm, uint64_t start, uint64_t end, uint32_t flags)
 {
     struct vma *vma = kmalloc(sizeof(*vma));
 

@@ -57,8 +57,7 @@ static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end)
         } else if (pte_is_swap(pte)) {
             pte_write(p, 0);
             swap_free(pte_swap_entry(pte));
-            atomic_fetch_sub_explicit(&g->mm->swapped, 1,
-                                      memory_order_relaxed);
+            atomic_fetch_sub_explicit(&g->mm->swapped, 1, memory_order_relaxed);
         }
     }
     if (flush) {
