@@ -105,7 +105,7 @@ enum sb_kind {
 };
 
 #define SB_SLOTS 1024 /* one experiment each, then both threads meet */
-#define SB_GROUP 4 /* the two wait for each other before so many slots */
+#define SB_GROUP 4    /* the two wait for each other before so many slots */
 #define SB_LINE 64
 #define SB_HINT 100   /* spins between hints to the machine */
 #define SB_SPINS 2000 /* then let another thread run: CPUs may be few */

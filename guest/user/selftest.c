@@ -21,7 +21,10 @@
 struct shared *shared;
 
 static const struct test_table *const tables[] = {
-    &tests_syscall, &tests_memory, &tests_process, &tests_smp,
+    &tests_syscall,
+    &tests_memory,
+    &tests_process,
+    &tests_smp,
 };
 
 /* The child's result: exit status 0 passed, 77 skipped, else failed. */
@@ -97,8 +100,7 @@ int main(int argc, char **argv)
     shared = test_map_shared(sizeof(*shared));
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         for (unsigned i = 0; i < tables[t]->count; i++) {
-            if (argc > 3 &&
-                strstr(tables[t]->tests[i].name, argv[3]) == NULL) {
+            if (argc > 3 && strstr(tables[t]->tests[i].name, argv[3]) == NULL) {
                 continue;
             }
             number++;

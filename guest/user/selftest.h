@@ -20,8 +20,8 @@ struct test_table {
     unsigned count;
 };
 
-#define TEST_TABLE(var, module_name, array) \
-    const struct test_table var = {module_name, array, \
+#define TEST_TABLE(var, module_name, array)                                    \
+    const struct test_table var = {module_name, array,                         \
                                    sizeof(array) / sizeof((array)[0])}
 
 /* Between a test and the parent. */
@@ -78,24 +78,24 @@ static inline bool test_skip(const char *reason)
     return false;
 }
 
-#define CHECK(cond) \
-    do { \
-        if (!(cond)) { \
-            test_why("%s:%d: %s (errno %d)", __FILE__, __LINE__, #cond, \
-                     errno); \
-            return false; \
-        } \
+#define CHECK(cond)                                                            \
+    do {                                                                       \
+        if (!(cond)) {                                                         \
+            test_why("%s:%d: %s (errno %d)", __FILE__, __LINE__, #cond,        \
+                     errno);                                                   \
+            return false;                                                      \
+        }                                                                      \
     } while (0)
 
-#define CHECK_EQ(got, want) \
-    do { \
-        unsigned long long got_ = (unsigned long long)(got); \
-        unsigned long long want_ = (unsigned long long)(want); \
-        if (got_ != want_) { \
-            test_why("%s:%d: %s is 0x%llx, not 0x%llx", __FILE__, __LINE__, \
-                     #got, got_, want_); \
-            return false; \
-        } \
+#define CHECK_EQ(got, want)                                                    \
+    do {                                                                       \
+        unsigned long long got_ = (unsigned long long)(got);                   \
+        unsigned long long want_ = (unsigned long long)(want);                 \
+        if (got_ != want_) {                                                   \
+            test_why("%s:%d: %s is 0x%llx, not 0x%llx", __FILE__, __LINE__,    \
+                     #got, got_, want_);                                       \
+            return false;                                                      \
+        }                                                                      \
     } while (0)
 
 #endif

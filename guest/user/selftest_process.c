@@ -200,9 +200,9 @@ static bool thread_local_data(void)
     pthread_t threads[8];
 
     for (size_t i = 0; i < 8; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, tls_thread,
-                                (void *)(i + 100)),
-                 0);
+        CHECK_EQ(
+            pthread_create(&threads[i], NULL, tls_thread, (void *)(i + 100)),
+            0);
     }
     for (size_t i = 0; i < 8; i++) {
         void *result;

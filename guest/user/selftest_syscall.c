@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* selftest: system calls that say what they should, and refuse what they must. */
+/* selftest: system calls that say what they should, and refuse what they must.
+ */
 #define _GNU_SOURCE
 #include "selftest.h"
 

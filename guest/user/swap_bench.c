@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * swap_bench: pages a buffer out again and again. A shared anonymous mapping
- * (1 MiB unless -p says otherwise, starting at a 2 MiB boundary) is filled once;
- * then each round reads all of it and gives it to madvise(MADV_PAGEOUT). The
- * reads map the pages clean, so a kernel that batches its TLB flushes may wait
- * once for many pages.
+ * (1 MiB unless -p says otherwise, starting at a 2 MiB boundary) is filled
+ * once; then each round reads all of it and gives it to madvise(MADV_PAGEOUT).
+ * The reads map the pages clean, so a kernel that batches its TLB flushes may
+ * wait once for many pages.
  *
  * With -t N, N threads pinned to other CPUs keep the address space live there.
  * Where /proc/shootdown exists, the kernel's counters are read around each
@@ -187,8 +187,8 @@ static void start_readers(unsigned long n, pthread_t *threads)
 
     for (unsigned long i = 0; i < n; i++) {
         unsigned cpu = cpus > 1 ? 1 + (unsigned)(i % (cpus - 1)) : 0;
-        int error = pthread_create(&threads[i], NULL, reader,
-                                   (void *)(uintptr_t)cpu);
+        int error =
+            pthread_create(&threads[i], NULL, reader, (void *)(uintptr_t)cpu);
 
         if (error != 0) {
             fprintf(stderr, "swap_bench: thread %lu: %s\n", i + 1,
@@ -205,8 +205,8 @@ static void start_readers(unsigned long n, pthread_t *threads)
 static uint64_t *map_aligned(size_t size)
 {
     size_t room = size + PMD_SIZE;
-    char *area = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                      0);
+    char *area =
+        mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *start;
     void *buf;
 
@@ -323,6 +323,24 @@ static void parse_options(int argc, char **argv, struct options *opt)
     }
 }
 
+/*
+ * Where this process has run before it was pinned, idle CPUs may still have its
+ * address space loaded lazily, and the first flush would ask them. Unmapping
+ * memory with its page table reaches lazy CPUs too and makes them let go, so
+ * that the counts show who really uses the address space.
+ */
+static void leave_other_cpus(void)
+{
+    size_t span = 4u << 20; /* no other mapping shares its page table */
+    char *p = mmap(NULL, span, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p != MAP_FAILED) {
+        p[span / 2] = 1;
+        munmap(p, span);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static pthread_t threads[MAX_THREADS];
@@ -336,6 +354,7 @@ int main(int argc, char **argv)
         start_readers(opt.threads, threads);
     }
     (void)pin_to_cpu(0); /* after the threads, which would inherit it */
+    leave_other_cpus();
     status = run(&opt, &result);
     atomic_store(&stop_readers, true);
     for (unsigned long i = 0; i < opt.threads; i++) {
