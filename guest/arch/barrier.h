@@ -3,10 +3,10 @@
 #ifndef ARCH_BARRIER_H
 #define ARCH_BARRIER_H
 
-#define ARCH_BARRIER(name, text) \
-    static inline void name(void) \
-    { \
-        __asm__ volatile(text ::: "memory"); \
+#define ARCH_BARRIER(name, text)                                               \
+    static inline void name(void)                                              \
+    {                                                                          \
+        __asm__ volatile(text ::: "memory");                                   \
     }
 
 ARCH_BARRIER(isb, "isb")

@@ -6,7 +6,8 @@
  *  | L0 index | L1 index | L2 index | L3 index | page offset |
  *
  *  63 62..59 58..55  54   53  52   51 50 47..12  11  10 9..8 7..6  5  4..2  1 0
- *    ignored  soft   UXN  PXN cont DBM GP  OA     nG AF  SH   AP  NS AttrIx ty v
+ *    ignored  soft   UXN  PXN cont DBM GP  OA     nG AF  SH   AP  NS AttrIx ty
+ * v
  *
  *   AP[2:1]  EL1   EL0
  *     00     RW    --
@@ -77,11 +78,11 @@ typedef uint64_t pte_t; /* any descriptor */
 #define PTE_ADDR_MASK 0x0000fffffffff000UL
 
 /* Kernel mappings: global, never executable at EL0 */
-#define PTE_KERNEL_NORMAL \
+#define PTE_KERNEL_NORMAL                                                      \
     (PTE_VALID | PTE_AF | PTE_SH_INNER | PTE_ATTR(MT_NORMAL) | PTE_UXN)
 #define PTE_KERNEL_RW (PTE_KERNEL_NORMAL | PTE_PXN)
 #define PTE_KERNEL_RX (PTE_KERNEL_NORMAL | PTE_RDONLY)
-#define PTE_KERNEL_DEVICE \
+#define PTE_KERNEL_DEVICE                                                      \
     (PTE_VALID | PTE_AF | PTE_ATTR(MT_DEVICE_NGNRE) | PTE_UXN | PTE_PXN)
 
 static inline unsigned pt_shift(unsigned level)
@@ -96,8 +97,8 @@ static inline unsigned pt_index(uint64_t va, unsigned level)
 
 static inline bool pte_is_table(pte_t pte, unsigned level)
 {
-    return level < 3 && (pte & (PTE_VALID | PTE_TABLE)) ==
-                            (PTE_VALID | PTE_TABLE);
+    return level < 3 &&
+           (pte & (PTE_VALID | PTE_TABLE)) == (PTE_VALID | PTE_TABLE);
 }
 
 static inline uint64_t pte_address(pte_t pte)

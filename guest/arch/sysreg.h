@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SYSREG_READ(name, reg) \
-    static inline uint64_t read_##name(void) \
-    { \
-        uint64_t value; \
-        __asm__ volatile("mrs %0, " reg : "=r"(value)::"memory"); \
-        return value; \
+#define SYSREG_READ(name, reg)                                                 \
+    static inline uint64_t read_##name(void)                                   \
+    {                                                                          \
+        uint64_t value;                                                        \
+        __asm__ volatile("mrs %0, " reg : "=r"(value)::"memory");              \
+        return value;                                                          \
     }
 
-#define SYSREG_WRITE(name, reg) \
-    static inline void write_##name(uint64_t value) \
-    { \
-        __asm__ volatile("msr " reg ", %0" ::"r"(value) : "memory"); \
+#define SYSREG_WRITE(name, reg)                                                \
+    static inline void write_##name(uint64_t value)                            \
+    {                                                                          \
+        __asm__ volatile("msr " reg ", %0" ::"r"(value) : "memory");           \
     }
 
 #define SYSREG_RW(name, reg) SYSREG_READ(name, reg) SYSREG_WRITE(name, reg)
@@ -179,8 +179,8 @@ static inline uint64_t hvc_call(uint64_t fn, uint64_t a1, uint64_t a2,
     __asm__ volatile("hvc #0"
                      : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3)
                      :
-                     : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
-                       "x12", "x13", "x14", "x15", "x16", "x17", "memory");
+                     : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+                       "x13", "x14", "x15", "x16", "x17", "memory");
     return x0;
 }
 
@@ -195,8 +195,8 @@ static inline uint64_t smc_call(uint64_t fn, uint64_t a1, uint64_t a2,
     __asm__ volatile("smc #0"
                      : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3)
                      :
-                     : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
-                       "x12", "x13", "x14", "x15", "x16", "x17", "memory");
+                     : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+                       "x13", "x14", "x15", "x16", "x17", "memory");
     return x0;
 }
 

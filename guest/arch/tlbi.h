@@ -15,23 +15,23 @@
 
 #include <stdint.h>
 
-#define TLBI_OP0(name, op) \
-    static inline void tlbi_##name(void) \
-    { \
-        __asm__ volatile("tlbi " op ::: "memory"); \
+#define TLBI_OP0(name, op)                                                     \
+    static inline void tlbi_##name(void)                                       \
+    {                                                                          \
+        __asm__ volatile("tlbi " op ::: "memory");                             \
     }
 
-#define TLBI_OP1(name, op) \
-    static inline void tlbi_##name(uint64_t operand) \
-    { \
-        __asm__ volatile("tlbi " op ", %0" ::"r"(operand) : "memory"); \
+#define TLBI_OP1(name, op)                                                     \
+    static inline void tlbi_##name(uint64_t operand)                           \
+    {                                                                          \
+        __asm__ volatile("tlbi " op ", %0" ::"r"(operand) : "memory");         \
     }
 
 /* By encoding: the assembler's base architecture has no range operations. */
-#define TLBI_SYS1(name, op) \
-    static inline void tlbi_##name(uint64_t operand) \
-    { \
-        __asm__ volatile("sys " op ", %0" ::"r"(operand) : "memory"); \
+#define TLBI_SYS1(name, op)                                                    \
+    static inline void tlbi_##name(uint64_t operand)                           \
+    {                                                                          \
+        __asm__ volatile("sys " op ", %0" ::"r"(operand) : "memory");          \
     }
 
 /* Every CPU of the inner shareable domain */

@@ -36,6 +36,8 @@ cpu_switch_to:
     .globl task_first_user
 task_first_user:
     bl sched_finish_first_switch
+    /* Masked from the last look at what is due to ERET: see vectors.S. */
+    msr daifset, #2
     bl trap_before_user
     b return_to_user
 

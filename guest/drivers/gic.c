@@ -138,8 +138,7 @@ void gic_init_cpu(void)
     volatile uint8_t *gicr = gicr_find(cpu);
 
     cpu->gicr = gicr;
-    gic_write(gicr, GICR_WAKER,
-              gic_read(gicr, GICR_WAKER) & ~GICR_WAKER_SLEEP);
+    gic_write(gicr, GICR_WAKER, gic_read(gicr, GICR_WAKER) & ~GICR_WAKER_SLEEP);
     while ((gic_read(gicr, GICR_WAKER) & GICR_WAKER_ASLEEP) != 0) {
     }
     gic_write(gicr, GICR_ICENABLER0, 0xffffffff);

@@ -51,17 +51,14 @@ static void bootargs_word(char *word)
     }
     *value++ = '\0';
     if (strcmp(word, "tlb") == 0) {
-        bootargs.tlb = (enum bootarg_tlb)choose(word, value, tlb,
-                                                ARRAY_SIZE(tlb),
-                                                (int)bootargs.tlb);
+        bootargs.tlb = (enum bootarg_tlb)choose(
+            word, value, tlb, ARRAY_SIZE(tlb), (int)bootargs.tlb);
     } else if (strcmp(word, "flush") == 0) {
-        bootargs.flush = (enum bootarg_flush)choose(word, value, flush,
-                                                    ARRAY_SIZE(flush),
-                                                    (int)bootargs.flush);
+        bootargs.flush = (enum bootarg_flush)choose(
+            word, value, flush, ARRAY_SIZE(flush), (int)bootargs.flush);
     } else if (strcmp(word, "drain") == 0) {
-        bootargs.drain = (enum bootarg_drain)choose(word, value, drain,
-                                                    ARRAY_SIZE(drain),
-                                                    (int)bootargs.drain);
+        bootargs.drain = (enum bootarg_drain)choose(
+            word, value, drain, ARRAY_SIZE(drain), (int)bootargs.drain);
     } else if (strcmp(word, "init") == 0) {
         bootargs.selftest = strcmp(value, "selftest") == 0;
         bootargs.init = bootargs.selftest ? "/bin/selftest" : value;

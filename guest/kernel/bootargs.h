@@ -28,10 +28,10 @@ struct bootargs {
     enum bootarg_tlb tlb;
     enum bootarg_flush flush;
     enum bootarg_drain drain;
-    bool selftest;        /* init=selftest */
-    bool quiet;           /* only errors and what init prints */
-    const char *init;     /* path, "/bin/hello" by default */
-    int argc;             /* words after "--" */
+    bool selftest;    /* init=selftest */
+    bool quiet;       /* only errors and what init prints */
+    const char *init; /* path, "/bin/hello" by default */
+    int argc;         /* words after "--" */
     const char *argv[BOOTARGS_MAX_ARGV];
     char line[BOOTARGS_MAX]; /* the line as given: /proc/cmdline */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The console over the UART. Lock order: nothing is taken under console_lock. */
+/* The console over the UART. Lock order: nothing is taken under console_lock.
+ */
 #include "kernel/console.h"
 
 #include "drivers/pl011.h"

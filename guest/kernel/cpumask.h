@@ -111,11 +111,12 @@ static inline unsigned cpumask_next(const struct cpumask *m, unsigned from)
     return MAX_CPUS;
 }
 
-#define for_each_cpu(cpu, mask) \
-    for ((cpu) = cpumask_next((mask), 0); (cpu) < MAX_CPUS; \
+#define for_each_cpu(cpu, mask)                                                \
+    for ((cpu) = cpumask_next((mask), 0); (cpu) < MAX_CPUS;                    \
          (cpu) = cpumask_next((mask), (cpu) + 1))
 
-/* Atomic; returns whether it was set before. A full barrier, as all RMWs here. */
+/* Atomic; returns whether it was set before. A full barrier, as all RMWs here.
+ */
 static inline bool cpumask_test_and_set_atomic(struct cpumask *m, unsigned cpu)
 {
     return (atomic_fetch_or(&m->bits[cpu / 64], BIT(cpu % 64)) >> (cpu % 64)) &

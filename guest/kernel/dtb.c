@@ -97,8 +97,8 @@ static bool reg_entry(const struct reader *r, const struct node *node,
         return false;
     }
     out->start = be_cells(node->reg.data + index * stride, ac);
-    out->end = out->start +
-               be_cells(node->reg.data + index * stride + 4 * ac, sc);
+    out->end =
+        out->start + be_cells(node->reg.data + index * stride + 4 * ac, sc);
     return true;
 }
 

@@ -122,8 +122,10 @@ static int elf_load(struct mm *mm, const struct file_node *file,
 
 /* The stack's contents, built in a kernel buffer and copied once. */
 struct stack_image {
-    uint8_t *buf;  /* EXEC_STRINGS_SIZE bytes, ends at EXEC_STACK_TOP */
-    uint64_t used; /* from the top */
+    uint64_t used; /* bytes, from the top */
+    /* argc, argv + NULL, envp + NULL, auxv: pushed last */
+    uint64_t words[1 + EXEC_MAX_STRINGS + 2 + 2 * 20];
+    uint8_t buf[EXEC_STRINGS_SIZE]; /* its end is at EXEC_STACK_TOP */
 };
 
 static va_t stack_push(struct stack_image *stack, const void *data,
@@ -148,11 +150,7 @@ static uint64_t exec_hwcap(void)
 static int stack_build(struct stack_image *stack, const struct exec_args *args,
                        const struct loaded_elf *elf)
 {
-    /* argc, argv + NULL, envp + NULL, auxv */
-    static uint64_t words_buf[1 + EXEC_MAX_STRINGS + 2 + 2 * 20];
-    static struct mutex words_lock = {
-        .wq = WAIT_QUEUE_INIT(words_lock.wq),
-    };
+    uint64_t *words = stack->words;
     uint64_t random[2] = {random_u64(), random_u64()};
     va_t path, random_va, platform;
     unsigned n = 0;
@@ -161,65 +159,70 @@ static int stack_build(struct stack_image *stack, const struct exec_args *args,
     if (args->argc + args->envc > EXEC_MAX_STRINGS) {
         return -E2BIG;
     }
-    mutex_lock(&words_lock);
     path = stack_push(stack, args->path, strlen(args->path) + 1);
     platform = stack_push(stack, "aarch64", 8);
     random_va = stack_push(stack, random, sizeof(random));
-    words_buf[n++] = (uint64_t)args->argc;
+    words[n++] = (uint64_t)args->argc;
     for (int i = 0; i < args->argc; i++) {
-        words_buf[n] = stack_push(stack, args->argv[i],
-                                  strlen(args->argv[i]) + 1);
-        full |= words_buf[n++] == 0;
+        words[n] = stack_push(stack, args->argv[i], strlen(args->argv[i]) + 1);
+        full |= words[n++] == 0;
     }
-    words_buf[n++] = 0;
+    words[n++] = 0;
     for (int i = 0; i < args->envc; i++) {
-        words_buf[n] = stack_push(stack, args->envp[i],
-                                  strlen(args->envp[i]) + 1);
-        full |= words_buf[n++] == 0;
+        words[n] = stack_push(stack, args->envp[i], strlen(args->envp[i]) + 1);
+        full |= words[n++] == 0;
     }
-    words_buf[n++] = 0;
+    words[n++] = 0;
 
     const uint64_t auxv[] = {
-        AT_PHDR,   elf->phdr,    AT_PHENT,    sizeof(struct elf_segment),
-        AT_PHNUM,  elf->phnum,   AT_PAGESZ,   PAGE_SIZE,
-        AT_BASE,   0,            AT_FLAGS,    0,
-        AT_ENTRY,  elf->entry,   AT_UID,      0,
-        AT_EUID,   0,            AT_GID,      0,
-        AT_EGID,   0,            AT_SECURE,   0,
-        AT_HWCAP,  exec_hwcap(), AT_HWCAP2,   0,
-        AT_CLKTCK, 100,          AT_PLATFORM, platform,
-        AT_RANDOM, random_va,    AT_EXECFN,   path,
-        AT_NULL,   0,
+        AT_PHDR,     elf->phdr,
+        AT_PHENT,    sizeof(struct elf_segment),
+        AT_PHNUM,    elf->phnum,
+        AT_PAGESZ,   PAGE_SIZE,
+        AT_BASE,     0,
+        AT_FLAGS,    0,
+        AT_ENTRY,    elf->entry,
+        AT_UID,      0,
+        AT_EUID,     0,
+        AT_GID,      0,
+        AT_EGID,     0,
+        AT_SECURE,   0,
+        AT_HWCAP,    exec_hwcap(),
+        AT_HWCAP2,   0,
+        AT_CLKTCK,   100,
+        AT_PLATFORM, platform,
+        AT_RANDOM,   random_va,
+        AT_EXECFN,   path,
+        AT_NULL,     0,
     };
-    _Static_assert(ARRAY_SIZE(auxv) <= 2 * 20, "room in words_buf");
-    memcpy(&words_buf[n], auxv, sizeof(auxv));
+    _Static_assert(ARRAY_SIZE(auxv) <= 2 * 20, "room in words");
+    memcpy(&words[n], auxv, sizeof(auxv));
     n += ARRAY_SIZE(auxv);
 
     /* SP must be 16-aligned and point at argc. */
     stack->used = ALIGN_UP(stack->used + n * 8, 16UL) - n * 8;
     full |= path == 0 || platform == 0 || random_va == 0 ||
-            stack_push(stack, words_buf, n * 8) == 0;
-    mutex_unlock(&words_lock);
+            stack_push(stack, words, n * 8) == 0;
     return full ? -E2BIG : 0;
 }
 
 static int exec_map_stack(struct mm *mm, const struct exec_args *args,
                           const struct loaded_elf *elf, va_t *out_sp)
 {
-    struct stack_image stack = {kmalloc(EXEC_STRINGS_SIZE), 0};
-    int error = stack.buf == NULL ? -ENOMEM : stack_build(&stack, args, elf);
+    struct stack_image *stack = kmalloc(sizeof(*stack));
+    int error = stack == NULL ? -ENOMEM : stack_build(stack, args, elf);
 
     if (error == 0) {
         error = mm_map(mm, EXEC_STACK_TOP - EXEC_STACK_SIZE, EXEC_STACK_SIZE,
                        PROT_READ | PROT_WRITE);
     }
     if (error == 0) {
-        *out_sp = EXEC_STACK_TOP - stack.used;
-        error = mm_poke(mm, *out_sp,
-                        stack.buf + EXEC_STRINGS_SIZE - stack.used,
-                        stack.used);
+        *out_sp = EXEC_STACK_TOP - stack->used;
+        error =
+            mm_poke(mm, *out_sp, stack->buf + EXEC_STRINGS_SIZE - stack->used,
+                    stack->used);
     }
-    kfree(stack.buf);
+    kfree(stack);
     return error;
 }
 
@@ -325,8 +328,7 @@ static int exec_copy_vector(uint64_t vector_va, const char **vector, int max,
         if (n == max) {
             return -E2BIG;
         }
-        len = strncpy_from_user(strings + *used, va,
-                                EXEC_STRINGS_SIZE - *used);
+        len = strncpy_from_user(strings + *used, va, EXEC_STRINGS_SIZE - *used);
         if (len < 0) {
             return (int)len;
         }
@@ -348,9 +350,8 @@ struct exec_request {
 static int64_t exec_request_run(struct exec_request *request, uint64_t path_va,
                                 uint64_t argv_va, uint64_t envp_va)
 {
-    struct exec_args args = {.path = request->path,
-                             .argv = request->argv,
-                             .envp = request->envp};
+    struct exec_args args = {
+        .path = request->path, .argv = request->argv, .envp = request->envp};
     struct exec_image image;
     uint64_t used = 0;
     int64_t len =

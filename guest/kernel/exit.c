@@ -157,7 +157,8 @@ void process_exit_group(int status)
     process_exit_thread(status);
 }
 
-/* process_lock held. Takes a zombie off the tree; any: is there such a child? */
+/* process_lock held. Takes a zombie off the tree; any: is there such a child?
+ */
 static struct process *wait_find(struct process *parent, int64_t pid,
                                  bool *out_any)
 {
@@ -206,9 +207,7 @@ int64_t sys_wait4(int64_t pid, uint64_t status_va, uint64_t options,
     }
     wait_finish(&process->child_wait, &entry);
     if (child == NULL) {
-        return !any                          ? -ECHILD
-               : (options & WNOHANG) != 0 ? 0
-                                             : -EINTR;
+        return !any ? -ECHILD : (options & WNOHANG) != 0 ? 0 : -EINTR;
     }
     result = child->pid;
     if (status_va != 0 &&

@@ -78,8 +78,8 @@ struct file *file_get(struct file_table *table, uint64_t fd)
 void file_put(struct file *file)
 {
     /* Acquire and release: the last one sees what the others did. */
-    if (file == NULL || atomic_fetch_sub_explicit(&file->count, 1,
-                                                  memory_order_acq_rel) != 1) {
+    if (file == NULL ||
+        atomic_fetch_sub_explicit(&file->count, 1, memory_order_acq_rel) != 1) {
         return;
     }
     if (file->node.owned) {

@@ -32,7 +32,7 @@ struct file_node {
     uint64_t size;
     uint32_t mode; /* st_mode */
     uint64_t ino;
-    bool owned; /* data is kmalloc()ed for this open */
+    bool owned;             /* data is kmalloc()ed for this open */
     char dir[PATH_MAX_LEN]; /* FILE_DIR: which */
 };
 

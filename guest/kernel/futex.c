@@ -3,7 +3,8 @@
  * Futexes. A waiter queues itself first and reads the word afterwards: a waker
  * changes the word and then looks at the queue, so either the waiter reads the
  * new value or the waker finds it queued. Reading may fault and sleep, hence
- * the waiter marks itself BLOCKED only after it, and only if it is still queued.
+ * the waiter marks itself BLOCKED only after it, and only if it is still
+ * queued.
  *
  * The waker calls task_wake() under the bucket lock, which the waiter takes
  * before it leaves: its task cannot end in between.
@@ -53,8 +54,8 @@ void futex_init(void)
 
 static struct futex_bucket *futex_bucket(const uint64_t key[2])
 {
-    uint64_t h = (key[0] ^ key[1] * 0x9e3779b97f4a7c15UL) *
-                 0xbf58476d1ce4e5b9UL;
+    uint64_t h =
+        (key[0] ^ key[1] * 0x9e3779b97f4a7c15UL) * 0xbf58476d1ce4e5b9UL;
 
     return &buckets[h >> 56];
 }
@@ -86,8 +87,7 @@ int64_t futex_wake(va_t addr, uint64_t max, uint32_t bitset)
     spin_lock(&bucket->lock);
     list_for_each_safe(at, next, &bucket->waiters)
     {
-        struct futex_waiter *waiter =
-            list_entry(at, struct futex_waiter, node);
+        struct futex_waiter *waiter = list_entry(at, struct futex_waiter, node);
 
         if ((uint64_t)woken >= max) {
             break;
@@ -146,9 +146,8 @@ static bool futex_sleep(struct futex_waiter *waiter, uint64_t deadline)
 static int64_t futex_wait(va_t addr, uint32_t expected, uint64_t deadline,
                           uint32_t bitset)
 {
-    struct futex_waiter waiter = {.task = current(),
-                                  .bitset = bitset,
-                                  .queued = true};
+    struct futex_waiter waiter = {
+        .task = current(), .bitset = bitset, .queued = true};
     struct futex_bucket *bucket;
     uint32_t value;
     int error;
@@ -166,9 +165,7 @@ static int64_t futex_wait(va_t addr, uint32_t expected, uint64_t deadline,
     error = get_user_u32(&value, addr);
     if (error != 0 || value != expected) {
         /* Deadline 0: only unqueue. If a wake-up was meant for us, take it. */
-        return futex_sleep(&waiter, 0) ? 0
-               : error != 0            ? -EFAULT
-                                       : -EAGAIN;
+        return futex_sleep(&waiter, 0) ? 0 : error != 0 ? -EFAULT : -EAGAIN;
     }
     if (futex_sleep(&waiter, deadline)) {
         return 0;
@@ -196,8 +193,7 @@ static int64_t futex_requeue(va_t from, va_t to, uint64_t wake, uint64_t move)
     }
     list_for_each_safe(at, next, &a->waiters)
     {
-        struct futex_waiter *waiter =
-            list_entry(at, struct futex_waiter, node);
+        struct futex_waiter *waiter = list_entry(at, struct futex_waiter, node);
 
         if (!key_equal(waiter->key, key_from)) {
             continue;
@@ -224,9 +220,8 @@ static int64_t futex_requeue(va_t from, va_t to, uint64_t wake, uint64_t move)
 static int64_t futex_wake_op(va_t addr, va_t addr2, uint64_t wake,
                              uint64_t wake2, uint32_t encoded)
 {
-    static const enum user_rmw ops[] = {USER_RMW_SET, USER_RMW_ADD,
-                                        USER_RMW_OR, USER_RMW_ANDN,
-                                        USER_RMW_XOR};
+    static const enum user_rmw ops[] = {USER_RMW_SET, USER_RMW_ADD, USER_RMW_OR,
+                                        USER_RMW_ANDN, USER_RMW_XOR};
     unsigned op = encoded >> 28 & 7, cmp = encoded >> 24 & 15;
     uint32_t arg = encoded >> 12 & 0xfff;
     int32_t cmparg = (int32_t)(encoded << 20) >> 20, signed_old;
@@ -307,9 +302,9 @@ int64_t sys_futex(uint64_t addr, uint64_t op, uint64_t value, uint64_t timeout,
     case FUTEX_WAKE:
         return futex_wake(addr, (uint32_t)value, FUTEX_BITSET_ANY);
     case FUTEX_WAKE_BITSET:
-        return value3 == 0 ? -EINVAL
-                           : futex_wake(addr, (uint32_t)value,
-                                        (uint32_t)value3);
+        return value3 == 0
+                   ? -EINVAL
+                   : futex_wake(addr, (uint32_t)value, (uint32_t)value3);
     case FUTEX_CMP_REQUEUE:
         if (get_user_u32(&now, addr) != 0) {
             return -EFAULT;

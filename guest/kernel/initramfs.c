@@ -51,8 +51,7 @@ static bool cpio_next(uint64_t *at, struct cpio_entry *out)
     uint64_t ino, mode, size, name_size, data_at;
 
     if (archive_size < CPIO_HEADER || *at > archive_size - CPIO_HEADER ||
-        memcmp(header, "070701", 6) != 0 ||
-        !cpio_hex(header, CPIO_INO, &ino) ||
+        memcmp(header, "070701", 6) != 0 || !cpio_hex(header, CPIO_INO, &ino) ||
         !cpio_hex(header, CPIO_MODE, &mode) ||
         !cpio_hex(header, CPIO_FILESIZE, &size) ||
         !cpio_hex(header, CPIO_NAMESIZE, &name_size)) {
@@ -142,8 +141,8 @@ int initramfs_lookup(const char *path, struct file_node *out)
     if (!dir) {
         return -ENOENT;
     }
-    *out = (struct file_node){.kind = FILE_DIR, .mode = S_IFDIR | 0755,
-                              .ino = 1};
+    *out =
+        (struct file_node){.kind = FILE_DIR, .mode = S_IFDIR | 0755, .ino = 1};
     strlcpy(out->dir, want, sizeof(out->dir));
     return 0;
 }
@@ -196,8 +195,8 @@ bool initramfs_list(const char *dir, unsigned n, char *name, size_t size,
         if (part != NULL && !listed_before(start, dir, part, len)) {
             if (n == 0) {
                 len = min_u64(len, size - 1);
-                *out_is_dir = part[len] == '/' ||
-                              (entry.mode & S_IFMT) == S_IFDIR;
+                *out_is_dir =
+                    part[len] == '/' || (entry.mode & S_IFMT) == S_IFDIR;
                 memcpy(name, part, len);
                 name[len] = '\0';
                 return true;

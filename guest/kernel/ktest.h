@@ -16,9 +16,9 @@
 #include "kernel/types.h"
 
 struct ktest {
-    const char *name;          /* a sentence */
-    const char *(*run)(void);  /* NULL: passed; else why not */
-    bool may_keep_pages;       /* caches may grow: no free-page comparison */
+    const char *name;         /* a sentence */
+    const char *(*run)(void); /* NULL: passed; else why not */
+    bool may_keep_pages;      /* caches may grow: no free-page comparison */
 };
 
 struct ktest_table {
@@ -27,16 +27,16 @@ struct ktest_table {
     unsigned count;
 };
 
-#define KTEST_TABLE(var, module_name, array) \
+#define KTEST_TABLE(var, module_name, array)                                   \
     const struct ktest_table var = {module_name, array, ARRAY_SIZE(array)}
 
 #define KTEST_STR2(x) #x
 #define KTEST_STR(x) KTEST_STR2(x)
-#define KTEST_CHECK(cond) \
-    do { \
-        if (!(cond)) { \
-            return __FILE__ ":" KTEST_STR(__LINE__) ": " #cond; \
-        } \
+#define KTEST_CHECK(cond)                                                      \
+    do {                                                                       \
+        if (!(cond)) {                                                         \
+            return __FILE__ ":" KTEST_STR(__LINE__) ": " #cond;                \
+        }                                                                      \
     } while (0)
 #define KTEST_SKIP(why) return "# SKIP " why
 

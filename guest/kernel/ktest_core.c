@@ -297,8 +297,8 @@ static const char *counter_moves_forward(void)
         KTEST_CHECK(now >= before);
         before = now;
     }
-    KTEST_CHECK(time_ns_to_ticks(NSEC_PER_SEC) == (read_cntfrq_el0() &
-                                                   0xffffffff));
+    KTEST_CHECK(time_ns_to_ticks(NSEC_PER_SEC) ==
+                (read_cntfrq_el0() & 0xffffffff));
     return NULL;
 }
 
@@ -412,8 +412,7 @@ static const struct ktest tests[] = {
     {"snprintf formats what it promises", library_formats_numbers, false},
     {"memcpy and memmove work at any alignment",
      library_copies_at_any_alignment, false},
-    {"atomic adds from all CPUs are not lost", atomic_adds_are_not_lost,
-     false},
+    {"atomic adds from all CPUs are not lost", atomic_adds_are_not_lost, false},
     {"a spinlock excludes", spinlock_excludes, false},
     {"a mutex excludes, also over a sleep",
      mutex_excludes_and_survives_sleeping, false},

@@ -33,9 +33,9 @@ struct list {
     struct list *next, *prev;
 };
 
-#define LIST_INIT(name) \
-    { \
-        &(name), &(name) \
+#define LIST_INIT(name)                                                        \
+    {                                                                          \
+        &(name), &(name)                                                       \
     }
 
 static inline void list_init(struct list *head)
@@ -80,11 +80,11 @@ static inline void list_remove(struct list *node)
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 #define list_last(head, type, member) list_entry((head)->prev, type, member)
-#define list_for_each(pos, head) \
+#define list_for_each(pos, head)                                               \
     for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
 /* Safe against removal of pos. */
-#define list_for_each_safe(pos, tmp, head) \
-    for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
+#define list_for_each_safe(pos, tmp, head)                                     \
+    for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head);           \
          (pos) = (tmp), (tmp) = (pos)->next)
 
 #endif

@@ -65,7 +65,8 @@ void spin_unlock(struct spinlock *lock)
     /* Only the holder writes owner, so a plain add is enough. */
     atomic_store_explicit(&lock->owner, (uint16_t)(owner + 1),
                           memory_order_release);
-    /* SEV only if somebody waits: a stale answer is made up for by the monitor. */
+    /* SEV only if somebody waits: a stale answer is made up for by the monitor.
+     */
     if (atomic_load_explicit(&lock->next, memory_order_relaxed) !=
         (uint16_t)(owner + 1)) {
         sev();

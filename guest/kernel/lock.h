@@ -21,14 +21,14 @@
 #define SPINLOCK_NO_HOLDER 0xffffffffU
 
 struct spinlock {
-    _Atomic uint16_t owner; /* ticket being served */
-    _Atomic uint16_t next;  /* next ticket to hand out */
+    _Atomic uint16_t owner;  /* ticket being served */
+    _Atomic uint16_t next;   /* next ticket to hand out */
     _Atomic uint32_t holder; /* CPU + for messages; not part of the protocol */
 };
 
-#define SPINLOCK_INIT \
-    { \
-        0, 0, SPINLOCK_NO_HOLDER \
+#define SPINLOCK_INIT                                                          \
+    {                                                                          \
+        0, 0, SPINLOCK_NO_HOLDER                                               \
     }
 
 void spin_init(struct spinlock *lock);
@@ -46,8 +46,7 @@ static inline uint64_t spin_lock_irqsave(struct spinlock *lock)
     return flags;
 }
 
-static inline void spin_unlock_irqrestore(struct spinlock *lock,
-                                          uint64_t flags)
+static inline void spin_unlock_irqrestore(struct spinlock *lock, uint64_t flags)
 {
     spin_unlock(lock);
     local_irq_restore(flags);
@@ -60,9 +59,9 @@ struct wait_queue {
     struct list waiters; /* struct wait_entry, kernel/sched.h */
 };
 
-#define WAIT_QUEUE_INIT(name) \
-    { \
-        SPINLOCK_INIT, LIST_INIT((name).waiters) \
+#define WAIT_QUEUE_INIT(name)                                                  \
+    {                                                                          \
+        SPINLOCK_INIT, LIST_INIT((name).waiters)                               \
     }
 
 struct task;

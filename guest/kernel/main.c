@@ -27,7 +27,8 @@ void kernel_main(pa_t dtb);
 static void read_device_tree(pa_t dtb)
 {
     board.dtb = dtb;
-    /* Boot tables map the first GiB of RAM, and QEMU and our VMM put it there. */
+    /* Boot tables map the first GiB of RAM, and QEMU and our VMM put it there.
+     */
     if (dtb < BOARD_RAM_BASE || dtb >= BOARD_RAM_BASE + GIB - BLOCK_SIZE ||
         !dtb_parse(phys_to_virt(dtb), &board)) {
         panic("no usable device tree at 0x%lx", dtb);
@@ -48,8 +49,8 @@ static void start_memory(void)
     }
     reserved[n++] = (struct page_range){virt_to_phys(_image_start),
                                         virt_to_phys(_image_end)};
-    reserved[n++] = (struct page_range){
-        ALIGN_DOWN(board.dtb, PAGE_SIZE), ALIGN_UP(board.dtb_end, PAGE_SIZE)};
+    reserved[n++] = (struct page_range){ALIGN_DOWN(board.dtb, PAGE_SIZE),
+                                        ALIGN_UP(board.dtb_end, PAGE_SIZE)};
     if (board.initrd_end > board.initrd) {
         reserved[n++] =
             (struct page_range){ALIGN_DOWN(board.initrd, PAGE_SIZE),
@@ -129,7 +130,7 @@ void kernel_main(pa_t dtb)
                bootargs.flush == BOOTARG_FLUSH_SYNC ? "sync" : "batched",
                bootargs.drain == BOOTARG_DRAIN_MM    ? "mm"
                : bootargs.drain == BOOTARG_DRAIN_DSB ? "dsb"
-                                             : "none");
+                                                     : "none");
     }
     thread = kthread_new("init", start_init, NULL);
     ASSERT(thread != NULL);

@@ -24,18 +24,18 @@ void panic_fault(const struct pt_regs *regs, const char *what, uint64_t esr,
 void panic_no_init(const char *path, int error) NORETURN;
 
 #define panic(...) panic_at(__FILE__, __LINE__, __VA_ARGS__)
-#define ASSERT(cond) \
-    do { \
-        if (unlikely(!(cond))) { \
-            panic("assertion failed: %s", #cond); \
-        } \
+#define ASSERT(cond)                                                           \
+    do {                                                                       \
+        if (unlikely(!(cond))) {                                               \
+            panic("assertion failed: %s", #cond);                              \
+        }                                                                      \
     } while (0)
 /* With the values that make the message useful. */
-#define ASSERT_MSG(cond, ...) \
-    do { \
-        if (unlikely(!(cond))) { \
-            panic(__VA_ARGS__); \
-        } \
+#define ASSERT_MSG(cond, ...)                                                  \
+    do {                                                                       \
+        if (unlikely(!(cond))) {                                               \
+            panic(__VA_ARGS__);                                                \
+        }                                                                      \
     } while (0)
 
 #endif

@@ -17,13 +17,13 @@
 struct task;
 
 struct cpu {
-    uint32_t id;              /* [init] logical number, order of the DT */
-    uint32_t irq_depth;       /* [own CPU] nesting of interrupt handlers */
-    uint64_t mpidr;           /* [init] affinity bits */
-    uint64_t boot_stack_top;  /* [init] stack of the idle task; boot/start.S */
-    struct task *idle;        /* [init] */
-    volatile void *gicr;      /* [own CPU] redistributor frame */
-    struct task *fp_owner;    /* [own CPU] whose FP registers are loaded */
+    uint32_t id;             /* [init] logical number, order of the DT */
+    uint32_t irq_depth;      /* [own CPU] nesting of interrupt handlers */
+    uint64_t mpidr;          /* [init] affinity bits */
+    uint64_t boot_stack_top; /* [init] stack of the idle task; boot/start.S */
+    struct task *idle;       /* [init] */
+    volatile void *gicr;     /* [own CPU] redistributor frame */
+    struct task *fp_owner;   /* [own CPU] whose FP registers are loaded */
     _Atomic uint32_t need_resched; /* any CPU sets, own CPU clears */
     _Atomic uint32_t online;
 } CACHE_ALIGNED;

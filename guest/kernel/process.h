@@ -36,15 +36,15 @@ struct signal_action {
 
 struct process {
     int32_t pid;
-    struct process *parent;   /* [lock: process_lock] */
-    struct list children;     /* by sibling; [lock: process_lock] */
+    struct process *parent; /* [lock: process_lock] */
+    struct list children;   /* by sibling; [lock: process_lock] */
     struct list sibling;
-    struct list all;          /* of all processes; [lock: process_lock] */
-    struct list threads;      /* by task->process_node; [lock: process_lock] */
-    unsigned thread_count;    /* [lock: process_lock] */
-    bool exiting;             /* exit_group: no new threads */
-    bool zombie;              /* waits to be waited for */
-    int exit_status;          /* as wait4 reports it */
+    struct list all;       /* of all processes; [lock: process_lock] */
+    struct list threads;   /* by task->process_node; [lock: process_lock] */
+    unsigned thread_count; /* [lock: process_lock] */
+    bool exiting;          /* exit_group: no new threads */
+    bool zombie;           /* waits to be waited for */
+    int exit_status;       /* as wait4 reports it */
     struct wait_queue child_wait; /* a child became a zombie */
     struct wait_queue vfork_wait; /* of the parent that vforked us */
     bool vfork_done;

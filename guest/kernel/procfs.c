@@ -96,8 +96,8 @@ static int lookup_generated(const struct generated *g, bool write,
 {
     char *text;
 
-    *out = (struct file_node){.kind = FILE_TEXT, .mode = S_IFREG | 0444,
-                              .ino = 0x1000};
+    *out = (struct file_node){
+        .kind = FILE_TEXT, .mode = S_IFREG | 0444, .ino = 0x1000};
     if (write) {
         out->kind = FILE_HOOK;
         return g->hook ? 0 : -EACCES;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The scheduler.
+ * The scheduler. Longer than most files: run queue, timers and switch share
+ * struct run_queue, which nobody else may see.
  *
  * A task's state, cpu and queue membership change only under the run-queue lock
  * of the CPU in task->cpu. schedule() takes that lock before it switches and
@@ -24,16 +25,16 @@
 
 struct run_queue {
     struct spinlock lock;
-    struct list tasks;         /* runnable, not running; [lock] */
-    _Atomic uint32_t count;    /* of tasks; written under lock */
-    struct task *current;      /* [lock] */
-    struct task *idle;         /* [init] */
-    struct task *dead;         /* switched out for the last time; [lock] */
-    struct list outgoing;      /* no longer allowed here; [lock] */
-    uint64_t tick_at;          /* [own CPU] next tick, UINT64_MAX: none */
-    uint64_t tick_programmed;  /* [own CPU] tick_at the timer knows of */
-    bool in_tick;              /* [own CPU] sched_tick() holds timer_lock */
-    _Atomic bool is_idle;      /* a hint for placement */
+    struct list tasks;        /* runnable, not running; [lock] */
+    _Atomic uint32_t count;   /* of tasks; written under lock */
+    struct task *current;     /* [lock] */
+    struct task *idle;        /* [init] */
+    struct task *dead;        /* switched out for the last time; [lock] */
+    struct list outgoing;     /* no longer allowed here; [lock] */
+    uint64_t tick_at;         /* [own CPU] next tick, UINT64_MAX: none */
+    uint64_t tick_programmed; /* [own CPU] tick_at the timer knows of */
+    bool in_tick;             /* [own CPU] sched_tick() holds timer_lock */
+    _Atomic bool is_idle;     /* a hint for placement */
     struct spinlock timer_lock;
     struct list timers; /* by wake_at; [lock: timer_lock] */
 } CACHE_ALIGNED;
@@ -100,8 +101,8 @@ unsigned sched_runnable(void)
 
     for (unsigned i = 0; i < cpu_count; i++) {
         n += atomic_load_explicit(&run_queues[i].count, memory_order_relaxed);
-        n += !atomic_load_explicit(&run_queues[i].is_idle,
-                                   memory_order_relaxed);
+        n +=
+            !atomic_load_explicit(&run_queues[i].is_idle, memory_order_relaxed);
     }
     return n;
 }
@@ -127,9 +128,8 @@ static void sched_program_timer(struct run_queue *rq)
 /* Own CPU, interrupts masked: start or stop the tick as the queue demands. */
 static void sched_update_tick(struct run_queue *rq)
 {
-    bool wanted =
-        atomic_load_explicit(&rq->count, memory_order_relaxed) > 0 &&
-        rq->current != rq->idle;
+    bool wanted = atomic_load_explicit(&rq->count, memory_order_relaxed) > 0 &&
+                  rq->current != rq->idle;
 
     if (wanted && rq->tick_at == UINT64_MAX) {
         rq->tick_at = time_now_ns() + NSEC_PER_TICK;
@@ -267,8 +267,7 @@ static void rq_dequeue(struct run_queue *rq, struct task *task)
     list_remove(&task->run_node);
     task->on_queue = false;
     atomic_store_explicit(
-        &rq->count,
-        atomic_load_explicit(&rq->count, memory_order_relaxed) - 1,
+        &rq->count, atomic_load_explicit(&rq->count, memory_order_relaxed) - 1,
         memory_order_relaxed);
 }
 
@@ -288,8 +287,7 @@ static void sched_place(struct task *task)
         return;
     }
     if (to_idle) {
-        atomic_store_explicit(&cpus[cpu].need_resched, 1,
-                              memory_order_relaxed);
+        atomic_store_explicit(&cpus[cpu].need_resched, 1, memory_order_relaxed);
     }
     if (cpu == cpu_id()) {
         sched_update_tick(rq);
@@ -471,8 +469,7 @@ void schedule(void)
     }
     next = sched_pick(rq);
     rq->current = next;
-    atomic_store_explicit(&rq->is_idle, next == rq->idle,
-                          memory_order_relaxed);
+    atomic_store_explicit(&rq->is_idle, next == rq->idle, memory_order_relaxed);
     if (next != prev) {
         counter_inc(context_switches);
         counter_inc(dsb_switch);
@@ -576,48 +573,6 @@ void task_mark_runnable(struct task *task)
     spin_unlock_irqrestore(&rq->lock, flags);
 }
 
-void wait_queue_init(struct wait_queue *wq)
-{
-    spin_init(&wq->lock);
-    list_init(&wq->waiters);
-}
-
-void wait_prepare_locked(struct wait_queue *wq, struct wait_entry *entry)
-{
-    entry->task = current();
-    list_append(&wq->waiters, &entry->node);
-    task_mark_blocked(entry->task);
-}
-
-void wait_finish_locked(struct wait_queue *wq, struct wait_entry *entry)
-{
-    (void)wq;
-    task_mark_runnable(entry->task);
-    list_remove(&entry->node);
-}
-
-void wait_prepare(struct wait_queue *wq, struct wait_entry *entry)
-{
-    uint64_t flags = spin_lock_irqsave(&wq->lock);
-
-    wait_prepare_locked(wq, entry);
-    spin_unlock_irqrestore(&wq->lock, flags);
-}
-
-void wait_finish(struct wait_queue *wq, struct wait_entry *entry)
-{
-    uint64_t flags;
-
-    task_mark_runnable(current());
-    /*
-     * Even if a waker took the entry off: it may still be about to call
-     * task_wake() under the lock, and this task must not end before.
-     */
-    flags = spin_lock_irqsave(&wq->lock);
-    list_remove(&entry->node);
-    spin_unlock_irqrestore(&wq->lock, flags);
-}
-
 void wait_schedule(uint64_t deadline)
 {
     struct task *task = current();
@@ -629,36 +584,6 @@ void wait_schedule(uint64_t deadline)
     timer_arm(task, deadline);
     schedule();
     timer_cancel(task);
-}
-
-void wake_up_all(struct wait_queue *wq)
-{
-    uint64_t flags = spin_lock_irqsave(&wq->lock);
-
-    while (!list_empty(&wq->waiters)) {
-        struct wait_entry *entry =
-            list_first(&wq->waiters, struct wait_entry, node);
-
-        list_remove(&entry->node);
-        (void)task_wake(entry->task);
-    }
-    spin_unlock_irqrestore(&wq->lock, flags);
-}
-
-bool wake_up_one(struct wait_queue *wq)
-{
-    uint64_t flags = spin_lock_irqsave(&wq->lock);
-    bool any = !list_empty(&wq->waiters);
-
-    if (any) {
-        struct wait_entry *entry =
-            list_first(&wq->waiters, struct wait_entry, node);
-
-        list_remove(&entry->node);
-        (void)task_wake(entry->task);
-    }
-    spin_unlock_irqrestore(&wq->lock, flags);
-    return any;
 }
 
 void sched_sleep_ns(uint64_t ns)

@@ -71,18 +71,18 @@ static inline bool task_killed(struct task *task)
 }
 
 /* Sleeps until cond; not interruptible. */
-#define wait_event(wq, cond) \
-    do { \
-        struct wait_entry entry_; \
-        for (;;) { \
-            wait_prepare((wq), &entry_); \
-            if (cond) { \
-                break; \
-            } \
-            wait_schedule(WAIT_FOREVER); \
-            wait_finish((wq), &entry_); \
-        } \
-        wait_finish((wq), &entry_); \
+#define wait_event(wq, cond)                                                   \
+    do {                                                                       \
+        struct wait_entry entry_;                                              \
+        for (;;) {                                                             \
+            wait_prepare((wq), &entry_);                                       \
+            if (cond) {                                                        \
+                break;                                                         \
+            }                                                                  \
+            wait_schedule(WAIT_FOREVER);                                       \
+            wait_finish((wq), &entry_);                                        \
+        }                                                                      \
+        wait_finish((wq), &entry_);                                            \
     } while (0)
 
 void sched_sleep_ns(uint64_t ns);

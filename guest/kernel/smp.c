@@ -108,9 +108,9 @@ void smp_call_mask(const struct cpumask *mask, void (*fn)(void *), void *arg,
     cpumask_zero(&kick);
     for_each_cpu(cpu, &targets)
     {
-        uint64_t before = atomic_fetch_or_explicit(
-            &queues[cpu].sources[self / 64], BIT(self % 64),
-            memory_order_release);
+        uint64_t before =
+            atomic_fetch_or_explicit(&queues[cpu].sources[self / 64],
+                                     BIT(self % 64), memory_order_release);
 
         if (before == 0) {
             cpumask_set(&kick, cpu);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * System calls on files. All files are read-only but the console and the hook;
- * reads copy straight from the initramfs to user memory.
+ * reads copy straight from the initramfs to user memory. Longer than most files
+ * because there are many small calls.
  */
 #include "kernel/console.h"
 #include "kernel/errno.h"
@@ -344,13 +345,12 @@ int64_t sys_lseek(uint64_t fd, int64_t offset, uint64_t whence)
         return -ESPIPE;
     }
     if (whence == 1) {
-        base = (int64_t)atomic_load_explicit(&file->offset,
-                                             memory_order_relaxed);
+        base =
+            (int64_t)atomic_load_explicit(&file->offset, memory_order_relaxed);
     } else if (whence == 2) {
         base = (int64_t)file->node.size;
     }
-    if (whence > 2 || __builtin_add_overflow(base, offset, &base) ||
-        base < 0) {
+    if (whence > 2 || __builtin_add_overflow(base, offset, &base) || base < 0) {
         file_put(file);
         return -EINVAL;
     }
@@ -465,8 +465,8 @@ int64_t sys_getdents64(uint64_t fd, uint64_t buf_va, uint64_t size)
         bool is_dir;
         uint16_t reclen;
 
-        if (!initramfs_list(file->node.dir, (unsigned)index, name,
-                            sizeof(name), &is_dir)) {
+        if (!initramfs_list(file->node.dir, (unsigned)index, name, sizeof(name),
+                            &is_dir)) {
             break;
         }
         reclen = (uint16_t)ALIGN_UP(19 + strlen(name) + 1, 8UL);
@@ -565,9 +565,9 @@ int64_t sys_fcntl(uint64_t fd, uint64_t cmd, uint64_t arg)
     int64_t result = 0;
 
     if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
-        return arg >= FILES_MAX ? -EINVAL
-                                : dup_from(fd, (unsigned)arg,
-                                           cmd == F_DUPFD_CLOEXEC);
+        return arg >= FILES_MAX
+                   ? -EINVAL
+                   : dup_from(fd, (unsigned)arg, cmd == F_DUPFD_CLOEXEC);
     }
     file = file_get(table, fd);
     if (file == NULL) {

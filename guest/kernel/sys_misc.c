@@ -59,8 +59,7 @@ int64_t sys_getrandom(uint64_t buf_va, uint64_t size)
     for (uint64_t done = 0; done < size; done += 8) {
         uint64_t value = random_u64();
 
-        if (copy_to_user(buf_va + done, &value, min_u64(8, size - done)) !=
-            0) {
+        if (copy_to_user(buf_va + done, &value, min_u64(8, size - done)) != 0) {
             return -EFAULT;
         }
     }

@@ -54,9 +54,8 @@ int64_t sys_clock_gettime(uint64_t clock, uint64_t ts_va)
     if (clock > CLOCK_LAST) {
         return -EINVAL;
     }
-    return timespec_to_user(ts_va, clock_is_real(clock)
-                                       ? now + REALTIME_OFFSET_NS
-                                       : now);
+    return timespec_to_user(
+        ts_va, clock_is_real(clock) ? now + REALTIME_OFFSET_NS : now);
 }
 
 int64_t sys_clock_getres(uint64_t clock, uint64_t ts_va)
@@ -99,8 +98,8 @@ int64_t sys_nanosleep(uint64_t request_va, uint64_t remain_va)
     return error != 0 ? error : sleep_until(time_now_ns() + ns);
 }
 
-int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags,
-                            uint64_t request_va, uint64_t remain_va)
+int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags, uint64_t request_va,
+                            uint64_t remain_va)
 {
     uint64_t ns;
     int64_t error = timespec_from_user(request_va, &ns);

@@ -38,8 +38,8 @@ int64_t sys_clock_getres(uint64_t clock, uint64_t ts_va);
 int64_t sys_gettimeofday(uint64_t tv_va);
 int64_t sys_ppoll(uint64_t fds_va, uint64_t count, uint64_t timeout_va);
 int64_t sys_nanosleep(uint64_t request_va, uint64_t remain_va);
-int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags,
-                            uint64_t request_va, uint64_t remain_va);
+int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags, uint64_t request_va,
+                            uint64_t remain_va);
 
 /* sys_misc.c */
 int64_t sys_uname(uint64_t buf_va);

@@ -57,7 +57,7 @@ struct task {
     struct fp_state fp;     /* valid while the task is switched out */
 
     struct mm *mm; /* NULL: kernel thread. [own task, or the task is new] */
-    struct tlb_ubc tlb_ubc; /* [own task] mm/tlbbatch.h */
+    struct tlb_ubc tlb_ubc;  /* [own task] mm/tlbbatch.h */
     struct process *process; /* NULL: kernel thread */
     int32_t tid;
     char name[16];
@@ -76,14 +76,14 @@ struct task {
     uint32_t timer_cpu;
     bool timer_armed;
 
-    uint64_t tls;     /* TPIDR_EL0; [own CPU, at switches] */
-    uint32_t fp_cpu;  /* where the FP registers were last loaded */
+    uint64_t tls;    /* TPIDR_EL0; [own CPU, at switches] */
+    uint32_t fp_cpu; /* where the FP registers were last loaded */
     va_t clear_child_tid;
     va_t robust_list;
     uint64_t sigmask;
     _Atomic uint32_t killed; /* 0, or the signal to die of + 1 */
 
-    struct list process_node; /* [lock: process->lock] */
+    struct list process_node;  /* [lock: process->lock] */
     void (*thread_fn)(void *); /* kernel threads */
     void *thread_arg;
 

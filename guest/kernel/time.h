@@ -10,7 +10,7 @@
 #define NSEC_PER_TICK (NSEC_PER_SEC / HZ)
 
 void time_init(void);
-uint64_t time_now_ns(void); /* since the counter started */
+uint64_t time_now_ns(void);             /* since the counter started */
 uint64_t time_ns_to_ticks(uint64_t ns); /* counter ticks, rounded up */
 void time_udelay(uint64_t us);
 

@@ -22,7 +22,7 @@
  *            ISS2     EC    IL    ISS
  */
 #define ESR_EC(esr) (((esr) >> 26) & 0x3f)
-#define ESR_ISS(esr) ((esr) & 0x1ffffff)
+#define ESR_ISS(esr) ((esr)&0x1ffffff)
 
 enum esr_ec {
     EC_UNKNOWN = 0x00,
@@ -49,7 +49,7 @@ enum esr_ec {
 };
 
 /* ISS of aborts */
-#define ISS_FSC(iss) ((iss) & 0x3f)
+#define ISS_FSC(iss) ((iss)&0x3f)
 #define ISS_WNR (1U << 6)
 #define ISS_CM (1U << 8)
 #define FSC_CLASS(fsc) ((fsc) >> 2)
@@ -237,8 +237,7 @@ void trap_kernel_sync(struct pt_regs *regs)
 
     if (ec == EC_DABT_SAME || ec == EC_IABT_SAME) {
         (void)snprintf(what, sizeof(what), "%s of the kernel (%s, level %lu)",
-                       ec_name(ec), fsc_name((unsigned)ISS_FSC(esr)),
-                       esr & 3);
+                       ec_name(ec), fsc_name((unsigned)ISS_FSC(esr)), esr & 3);
     } else {
         (void)snprintf(what, sizeof(what), "%s in the kernel (EC 0x%x)",
                        ec_name(ec), ec);

@@ -144,16 +144,16 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args_in)
             break;
         }
         case 'u':
-            out_number(&out, next_unsigned(&args, conv.longs), 10, false,
-                       lower, &conv);
+            out_number(&out, next_unsigned(&args, conv.longs), 10, false, lower,
+                       &conv);
             break;
         case 'x':
-            out_number(&out, next_unsigned(&args, conv.longs), 16, false,
-                       lower, &conv);
+            out_number(&out, next_unsigned(&args, conv.longs), 16, false, lower,
+                       &conv);
             break;
         case 'X':
-            out_number(&out, next_unsigned(&args, conv.longs), 16, false,
-                       upper, &conv);
+            out_number(&out, next_unsigned(&args, conv.longs), 16, false, upper,
+                       &conv);
             break;
         case 'p':
             conv.zero = true;
