@@ -46,7 +46,8 @@ static void counter(void)
         last = t;
     }
     check(forward, "CNTVCT_EL0 never goes back");
-    check_equal(counter_hz(), BOARD_CNTFRQ, "CNTFRQ_EL0 is 62.5 MHz");
+    print("INFO: CNTFRQ_EL0 is %u\n", counter_hz());
+    check(counter_hz() >= 1000000, "CNTFRQ_EL0 is at least 1 MHz");
     isb();
     last = read_sysreg(cntpct_el0);
     check(now() + counter_hz() > last, "CNTPCT_EL0 and CNTVCT_EL0 agree");

@@ -50,12 +50,12 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 def files(root):
     """Names of the files that are, or would be, under version control."""
-    listed = subprocess.run(
-        ["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    if listed.returncode == 0:
+    try:
+        listed = subprocess.run(
+            ["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
         names = listed.stdout.decode().splitlines()
-    else:  # an unpacked archive
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive
         names = [os.path.relpath(os.path.join(folder, name), root)
                  for folder, _, found in os.walk(root) for name in found
                  if not os.path.relpath(folder, root).startswith(
