@@ -34,6 +34,45 @@ enum {
     EXCP_SMC = 13,
 };
 
+/* AdvSIMD three same, half precision: opcode, a and U that nothing has. */
+static bool aborts_three_same_half(uint32_t word)
+{
+    static const uint32_t unallocated = 1u << 0x05 | 1u << 0x0b | 1u << 0x0c |
+                                        1u << 0x0d | 1u << 0x11 | 1u << 0x19 |
+                                        1u << 0x1b | 1u << 0x1f;
+    uint32_t field =
+        (word >> 11 & 7) | (word >> 23 & 1) << 3 | (word >> 29 & 1) << 4;
+
+    return (word & UINT32_C(0x9f60c400)) == UINT32_C(0x0e400400) &&
+           (unallocated >> field & 1) != 0;
+}
+
+/* AdvSIMD two-register miscellaneous, half precision, scalar or vector. */
+static bool aborts_two_misc_half(uint32_t word)
+{
+    /* By opcode, a << 5 and U << 6: bit n of word n / 32 is field n. */
+    static const uint32_t allocated[4] = {
+        0x3f000000, /* 18-1d */
+        0x2f007000, /* 2c-2e 38-3b 3d */
+        0x3f000000, /* 58-5d */
+        0x2e00b000, /* 6c 6d 6f 79-7b 7d */
+    };
+    uint32_t field =
+        (word >> 12 & 31) | (word >> 23 & 1) << 5 | (word >> 29 & 1) << 6;
+    bool scalar = word >> 28 & 1;
+
+    if ((word & UINT32_C(0x8f7e0c00)) != UINT32_C(0x0e780800) ||
+        (allocated[field / 32] >> field % 32 & 1)) {
+        return false;
+    }
+    return scalar ? field != 0x3f : field != 0x2f && field != 0x7f;
+}
+
+bool engine_aborts_on(uint32_t word)
+{
+    return aborts_three_same_half(word) || aborts_two_misc_half(word);
+}
+
 static bool on_fill(uc_engine *uc, uint64_t va, uc_mem_type type,
                     uc_tlb_entry *result, void *opaque)
 {

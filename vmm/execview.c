@@ -134,26 +134,63 @@ static bool is_eret(uint32_t word)
     return word == ERET_WORD || word == ERETAA_WORD || word == ERETAB_WORD;
 }
 
-static void make_eret_variant(struct exec_views *views, struct exec_view *view)
+static uint32_t *slot_words(struct exec_views *views, gpa_t slot)
 {
-    const uint32_t *from = (const uint32_t *)(views->host +
-                                              (view->slot - EXEC_VIEW_BASE));
+    return (uint32_t *)(void *)(views->host + (slot - EXEC_VIEW_BASE));
+}
+
+static gpa_t new_slot_locked(struct exec_views *views)
+{
+    return views->used == views->slots
+               ? 0
+               : EXEC_VIEW_BASE + (gpa_t)views->used++ * MMU_PAGE_SIZE;
+}
+
+static gpa_t make_variant_locked(struct exec_views *views,
+                                 const struct exec_view *view, unsigned variant)
+{
+    gpa_t slot;
     uint32_t *to;
 
-    view->eret_slot = view->slot;
-    for (unsigned i = 0; i < EXEC_VIEW_WORDS; i++) {
-        if (!is_eret(view->words[i])) {
-            continue;
-        }
-        if (view->eret_slot == view->slot) {
-            view->eret_slot =
-                EXEC_VIEW_BASE + (gpa_t)views->used++ * MMU_PAGE_SIZE;
-            to = (uint32_t *)(views->host + (view->eret_slot - EXEC_VIEW_BASE));
-            memcpy(to, from, MMU_PAGE_SIZE);
-        }
-        to = (uint32_t *)(views->host + (view->eret_slot - EXEC_VIEW_BASE));
-        to[i] = ENGINE_TRAP_WORD;
+    if (!(variant & EXEC_TRAP_ERET && view->has_eret) &&
+        !(variant & EXEC_TRAP_FP && view->has_fp)) {
+        return view->slot;
     }
+    slot = new_slot_locked(views);
+    if (!slot) {
+        return 0;
+    }
+    to = slot_words(views, slot);
+    memcpy(to, slot_words(views, view->slot), MMU_PAGE_SIZE);
+    for (unsigned i = 0; i < EXEC_VIEW_WORDS; i++) {
+        if (variant & EXEC_TRAP_ERET && is_eret(view->words[i])) {
+            to[i] = ENGINE_TRAP_WORD;
+        } else if (variant & EXEC_TRAP_FP && !view->index[i] &&
+                   exec_view_is_fp(view->words[i])) {
+            to[i] = ENGINE_UNDEFINED_WORD;
+        }
+    }
+    return slot;
+}
+
+gpa_t exec_views_variant(struct exec_views *views, const struct exec_view *view,
+                         unsigned variant)
+{
+    /* Views are const to their users; this part of one is under our lock. */
+    struct exec_view *mutable_view = (struct exec_view *)view;
+    gpa_t slot;
+
+    if (variant == 0) {
+        return view->slot;
+    }
+    uv_mutex_lock(&views->lock);
+    slot = mutable_view->variant[variant];
+    if (!slot) {
+        slot = make_variant_locked(views, view, variant);
+        mutable_view->variant[variant] = slot;
+    }
+    uv_mutex_unlock(&views->lock);
+    return slot;
 }
 
 static struct exec_view *make_view_locked(struct exec_views *views,
@@ -162,30 +199,35 @@ static struct exec_view *make_view_locked(struct exec_views *views,
 {
     struct exec_view *view;
     struct scan scan;
+    gpa_t slot = new_slot_locked(views);
 
-    if (views->slots - views->used < 2) {
+    if (!slot) {
         return NULL;
     }
     view = g_new0(struct exec_view, 1);
     memcpy(view->words, words, MMU_PAGE_SIZE);
-    view->slot = EXEC_VIEW_BASE + (gpa_t)views->used++ * MMU_PAGE_SIZE;
+    view->slot = slot;
     scan.view = view;
     scan.insns = g_array_new(FALSE, FALSE, sizeof(struct insn));
-    scan.out = (uint32_t *)(views->host + (view->slot - EXEC_VIEW_BASE));
-    memcpy(scan.out, words, MMU_PAGE_SIZE);
+    scan.out = slot_words(views, slot);
+    for (unsigned i = 0; i < EXEC_VIEW_WORDS; i++) {
+        scan.out[i] =
+            engine_aborts_on(words[i]) ? ENGINE_UNDEFINED_WORD : words[i];
+        view->has_eret |= is_eret(words[i]);
+        view->has_fp |= exec_view_is_fp(words[i]);
+    }
     insn_scan_page(disas, view->words, EXEC_VIEW_WORDS, sysreg_insn_policy(),
                    found, &scan);
     view->insn_count = scan.insns->len;
     view->insns = (struct insn *)(void *)g_array_free(scan.insns, FALSE);
-    make_eret_variant(views, view);
     view->next = views->bucket[bucket];
     views->bucket[bucket] = view;
     return view;
 }
 
-const struct exec_view *exec_views_get(struct exec_views *views,
-                                       uint64_t page, const void *host,
-                                       struct disas *disas, bool *out_made)
+const struct exec_view *exec_views_get(struct exec_views *views, uint64_t page,
+                                       const void *host, struct disas *disas,
+                                       bool *out_made)
 {
     struct page_state *state = &views->pages[page];
     /*
@@ -207,8 +249,8 @@ const struct exec_view *exec_views_get(struct exec_views *views,
     uv_mutex_lock(&views->lock);
     /* Other vCPUs may be storing to the page: one atomic read per word. */
     for (unsigned i = 0; i < EXEC_VIEW_WORDS; i++) {
-        words[i] = __atomic_load_n((const uint32_t *)host + i,
-                                   __ATOMIC_RELAXED);
+        words[i] =
+            __atomic_load_n((const uint32_t *)host + i, __ATOMIC_RELAXED);
     }
     bucket = hash_words(words);
     for (view = views->bucket[bucket]; view; view = view->next) {
@@ -241,8 +283,7 @@ void exec_views_invalidate_page(struct exec_views *views, uint64_t page)
      * then forgotten, or begins after and sees the new bytes.
      */
     uv_mutex_lock(&views->lock);
-    atomic_store_explicit(&views->pages[page].view, NULL,
-                          memory_order_release);
+    atomic_store_explicit(&views->pages[page].view, NULL, memory_order_release);
     uv_mutex_unlock(&views->lock);
 }
 

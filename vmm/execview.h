@@ -12,9 +12,10 @@
  * machine's instruction cache: a store to code shows only after IC IVAU or
  * IC IALLU, as CTR_EL0.DIC = 0 says.
  *
- * A second variant of a view also traps ERET. It is used while an interrupt
- * is pending and masked, so that the unmasking is noticed at once and ERET
- * stays native at all other times.
+ * A variant of a view also traps ERET. It is used while an interrupt is pending
+ * and masked, so that the unmasking is noticed at once and ERET stays native at
+ * all other times. In another one FP and AdvSIMD instructions are undefined,
+ * for when CPACR_EL1.FPEN traps them: the engine never does.
  */
 #ifndef VMM_EXECVIEW_H
 #define VMM_EXECVIEW_H
@@ -32,9 +33,20 @@
 #define EXEC_VIEW_BASE UINT64_C(0x8000000000)
 #define EXEC_VIEW_WORDS 1024u
 
+enum exec_variant {
+    EXEC_TRAP_ERET = 1,
+    EXEC_TRAP_FP = 2,
+    EXEC_VARIANTS = 4,
+};
+
 struct exec_view {
-    gpa_t slot;      /* where the engine finds it */
-    gpa_t eret_slot; /* the ERET variant; == slot if there is no ERET */
+    gpa_t slot; /* where the engine finds it */
+    /*
+     * By enum exec_variant: another slot, `slot` where the page has nothing
+     * that the variant would change, 0 while nobody has asked. [lock]
+     */
+    gpa_t variant[EXEC_VARIANTS];
+    bool has_eret, has_fp;
     uint32_t words[EXEC_VIEW_WORDS];  /* the guest's own words */
     uint16_t index[EXEC_VIEW_WORDS];  /* 1 + index into insns; 0: native */
     struct insn *insns;
@@ -64,6 +76,13 @@ const struct exec_view *exec_views_get(struct exec_views *views,
                                        uint64_t page, const void *host,
                                        struct disas *disas, bool *out_made);
 
+/*
+ * Where the engine finds a variant (bits of enum exec_variant) of the view; 0:
+ * no slot is left.
+ */
+gpa_t exec_views_variant(struct exec_views *views,
+                         const struct exec_view *view, unsigned variant);
+
 /* Instruction cache maintenance: look at the bytes again at the next fetch. */
 void exec_views_invalidate_page(struct exec_views *views, uint64_t page);
 void exec_views_invalidate_all(struct exec_views *views);
@@ -72,6 +91,12 @@ void exec_views_invalidate_all(struct exec_views *views);
 
 /* Forgets every view. Pointers to views become invalid. */
 void exec_views_reset(struct exec_views *views);
+
+/* FP and AdvSIMD: op0 of the encoding is x111, or x110 (loads and stores). */
+static inline bool exec_view_is_fp(uint32_t word)
+{
+    return (word & UINT32_C(0x0c000000)) == UINT32_C(0x0c000000);
+}
 
 /* The instruction that traps at word `index` of the view, or NULL. */
 static inline const struct insn *exec_view_insn(const struct exec_view *view,

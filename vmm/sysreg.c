@@ -68,6 +68,7 @@ static bool traps(uint32_t key, bool is_read)
     case SYSREG_TTBR0_EL1:
     case SYSREG_TTBR1_EL1:
     case SYSREG_TCR_EL1:
+    case SYSREG_CPACR_EL1:
         return true;
     case SYSREG_TPIDR_EL0: /* its MSR is the trap word */
     case SYSREG_DAIF:
@@ -158,6 +159,9 @@ enum sysreg_result sysreg_read(struct vcpu *vcpu, uint32_t key, bool el0,
         return SYSREG_OK;
     case SYSREG_TCR_EL1:
         *out = vcpu->tcr;
+        return SYSREG_OK;
+    case SYSREG_CPACR_EL1:
+        *out = vcpu->cpacr;
         return SYSREG_OK;
     case SYSREG_TTBR0_EL1:
         *out = vcpu->ttbr[0];
@@ -274,6 +278,11 @@ enum sysreg_result sysreg_write(struct vcpu *vcpu, uint32_t key, bool el0,
         /* The engine strips tags of branch targets by TBI itself. */
         (void)engine_set_sysreg(vcpu->engine, key, value);
         translate_regime_changed(vcpu, true);
+        return SYSREG_OK;
+    case SYSREG_CPACR_EL1:
+        /* FPEN alone; the engine itself never traps FP. */
+        vcpu->cpacr = value & UINT64_C(3) << 20;
+        translate_flush_micro(vcpu);
         return SYSREG_OK;
     case SYSREG_TTBR0_EL1:
         write_root(vcpu, 0, value, pc);

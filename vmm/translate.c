@@ -204,13 +204,25 @@ static const struct exec_view *view_of(struct vcpu *vcpu, gpa_t pa)
     return view;
 }
 
-static bool fill_exec(struct vcpu *vcpu, gva_t page, gpa_t pa, gpa_t *out_pa,
-                      unsigned *out_perms)
+/* CPACR_EL1.FPEN: 0b11 traps nothing, 0b01 EL0 only, the others both. */
+bool translate_traps_fp(const struct vcpu *vcpu, bool el0)
+{
+    unsigned fpen = vcpu->cpacr >> 20 & 3;
+
+    return fpen != 3 && (el0 || fpen != 1);
+}
+
+static bool fill_exec(struct vcpu *vcpu, gva_t page, gpa_t pa, bool el0,
+                      gpa_t *out_pa, unsigned *out_perms)
 {
     const struct exec_view *view = view_of(vcpu, pa);
     struct view_cache_line *line = view_line(vcpu, page);
+    unsigned variant = (vcpu->trap_eret ? EXEC_TRAP_ERET : 0) |
+                       (translate_traps_fp(vcpu, el0) ? EXEC_TRAP_FP : 0);
+    gpa_t slot =
+        view ? exec_views_variant(vcpu->vm->views, view, variant) : 0;
 
-    if (!view) {
+    if (!slot) {
         return refuse(vcpu, (struct refused_fill){
                                 .views_full = true,
                                 .type = ACCESS_EXEC,
@@ -226,7 +238,7 @@ static bool fill_exec(struct vcpu *vcpu, gva_t page, gpa_t pa, gpa_t *out_pa,
     }
     line->page = page;
     line->view = view;
-    *out_pa = vcpu->trap_eret ? view->eret_slot : view->slot;
+    *out_pa = slot;
     *out_perms = ENGINE_X;
     return true;
 }
@@ -277,7 +289,7 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
         entry->owner_tag = vcpu->micro_epoch;
     }
     if (type == ACCESS_EXEC) {
-        return fill_exec(vcpu, page, pa, out_pa, out_perms);
+        return fill_exec(vcpu, page, pa, access.el0, out_pa, out_perms);
     }
     /*
      * W and X are never granted together: code runs from views, which are
@@ -382,8 +394,7 @@ void translate_set_eret_trap(struct vcpu *vcpu, bool on)
     for (unsigned i = 0; i < VCPU_VIEW_CACHE; i++) {
         struct view_cache_line *line = &vcpu->view_cache[i];
 
-        if (line->page != VIEW_NO_PAGE &&
-            line->view->slot != line->view->eret_slot) {
+        if (line->page != VIEW_NO_PAGE && line->view->has_eret) {
             drop_page(vcpu, line->page);
         }
     }

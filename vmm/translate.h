@@ -45,6 +45,8 @@ bool translate_is_table(const struct vm *vm, gpa_t pa);
 size_t translate_invalidate(struct vcpu *vcpu, const struct tlbi_op *op,
                             uint32_t issuer, uint64_t ticket);
 
+/* CPACR_EL1.FPEN traps FP and AdvSIMD at this EL. */
+bool translate_traps_fp(const struct vcpu *vcpu, bool el0);
 /* Forgets the micro-TLB; the modelled TLB stays. */
 void translate_flush_micro(struct vcpu *vcpu);
 /* An interrupt waits to be unmasked, or no longer: see execview.h. */

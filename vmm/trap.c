@@ -169,7 +169,7 @@ static void do_at(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
     struct walk_result w;
     enum walk_fault fault;
     unsigned level;
-    uint64_t par;
+    uint64_t par, mair = 0;
 
     if (pstate_el(pstate) == 0 || insn_op1(insn) != 0 || op2 > 3 ||
         (insn_crm(insn) != 8 && !(pan_form && op2 < 2))) {
@@ -185,8 +185,10 @@ static void do_at(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
         level = w.t.level;
     }
     if (fault == WALK_OK) {
-        uint64_t attr =
-            w.t.flat ? 0x00 : (vcpu->mair >> w.t.attr_index * 8 & 0xff);
+        uint64_t attr;
+
+        (void)engine_sysreg(vcpu->engine, SYSREG_MAIR_EL1, &mair);
+        attr = w.t.flat ? 0x00 : (mair >> w.t.attr_index * 8 & 0xff);
 
         /* PAR_EL1 with F = 0: ATTR, PA, NS 1, SH, RES1. */
         par = (translation_pa(&w.t, va) & UINT64_C(0x0000fffffffff000)) |
@@ -369,27 +371,6 @@ void trap_instruction(void *opaque, gva_t pc)
     vcpu_check_irq(vcpu);
 }
 
-static bool fp_is_trapped(struct vcpu *vcpu)
-{
-    uint64_t cpacr = 0;
-
-    (void)engine_sysreg(vcpu->engine, SYSREG_CPACR_EL1, &cpacr);
-    switch (cpacr >> 20 & 3) {
-    case 3:
-        return false;
-    case 1:
-        return at_el0(vcpu);
-    default:
-        return true;
-    }
-}
-
-/* FP and AdvSIMD: op0 of the encoding is x111, or x110 (their loads/stores). */
-static bool is_fp(uint32_t word)
-{
-    return (word & UINT32_C(0x0c000000)) == UINT32_C(0x0c000000);
-}
-
 /* MSR DAIFSet and DC ZVA at EL0: a control bit decides, EC is not 0. */
 static bool is_trapped_at_el0(struct vcpu *vcpu, uint32_t word)
 {
@@ -435,8 +416,9 @@ static bool undefined(struct vcpu *vcpu, gva_t pc, struct exception *out)
         *out = exception_sysreg(pc, word);
         return false;
     }
-    *out = is_fp(word) && fp_is_trapped(vcpu) ? exception_fp(pc)
-                                              : exception_undefined(pc);
+    *out = exec_view_is_fp(word) && translate_traps_fp(vcpu, at_el0(vcpu))
+               ? exception_fp(pc)
+               : exception_undefined(pc);
     return false;
 }
 

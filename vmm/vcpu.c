@@ -204,7 +204,7 @@ static void reset(struct vcpu *vcpu)
     (void)engine_set_sysreg(vcpu->engine, SYSREG_SCTLR_EL1, SCTLR_RESET);
     (void)engine_set_sysreg(vcpu->engine, SYSREG_TCR_EL1, 0);
     (void)engine_set_sysreg(vcpu->engine, SYSREG_VBAR_EL1, 0);
-    (void)engine_set_sysreg(vcpu->engine, SYSREG_CPACR_EL1, 0);
+    vcpu->cpacr = 0;
     translate_regime_changed(vcpu, true);
     /* Operations issued while it was off were not posted to it. */
     translate_invalidate(vcpu, &everything, vcpu->id, 0);

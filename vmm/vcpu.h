@@ -89,7 +89,7 @@ struct vcpu {
     struct vcpu_counters *counters; /* [vcpu] */
 
     /* Translation: system registers that the engine does not hold. [vcpu] */
-    uint64_t sctlr, tcr, ttbr[2], mair;
+    uint64_t sctlr, tcr, ttbr[2], cpacr;
     struct regime regime;
     struct tlb *tlb;
     /*

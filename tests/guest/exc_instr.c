@@ -16,8 +16,6 @@ SNIPPET(do_hlt, "hlt #1");
 SNIPPET(do_fp, "fmov d0, x0");
 SNIPPET(do_pc_align, "br x0");
 SNIPPET(do_el1t_svc, "msr spsel, #0\n svc #5");
-SNIPPET(do_eret_el2, "msr elr_el1, x0\n mov x1, #0x3c9\n msr spsr_el1, x1\n"
-                     "eret");
 SNIPPET(do_flags, "mov x1, #0xf0000000\n msr nzcv, x1\n svc #1");
 SNIPPET(do_pan, ".arch armv8.1-a\n msr pan, #1\n svc #2");
 
@@ -92,11 +90,6 @@ static void at_el1(void)
     t.spsr &= ~(uint64_t)SPSR_NZCV;
     check_trap("SPSR holds PAN", &t, &w);
     write_sysreg(S3_0_C4_C2_3, 0); /* PAN: with SPAN set it is left as it is */
-
-    probe(do_eret_el2, (uint64_t)do_svc, &t);
-    check(t.esr == ESR(EC_ILLEGAL, 0) && t.elr == (uint64_t)do_svc &&
-              (t.spsr & SPSR_IL),
-          "ERET to EL2 is an illegal state, reported at the target");
 }
 
 static void at_el0(void)

@@ -13,6 +13,10 @@
 #define LDXR 0xc85f7c20u /* ldxr x0, [x1] */
 #define DSB_ISH 0xd5033b9fu
 #define ERET 0xd69f03e0u
+#define FADD 0x1e602800u  /* fadd d0, d0, d0 */
+#define LDR_Q 0x3dc00020u /* ldr q0, [x1] */
+/* AdvSIMD three same, half precision, with an opcode that nothing has. */
+#define UNALLOCATED_HALF 0x0e402c00u
 
 static struct exec_views *views;
 static struct disas *disas;
@@ -111,12 +115,42 @@ END_TEST
 
 START_TEST(only_pages_with_an_eret_have_a_variant_that_traps_it)
 {
+    gpa_t variant;
+
     ram[0][7] = ERET;
-    ck_assert_uint_eq(get(1)->slot, get(1)->eret_slot);
-    ck_assert_uint_ne(get(0)->slot, get(0)->eret_slot);
+    ck_assert_uint_eq(get(1)->slot,
+                      exec_views_variant(views, get(1), EXEC_TRAP_ERET));
+    variant = exec_views_variant(views, get(0), EXEC_TRAP_ERET);
+    ck_assert_uint_ne(get(0)->slot, variant);
     ck_assert_uint_eq(slot_word(get(0)->slot, 7), ERET);
-    ck_assert_uint_eq(slot_word(get(0)->eret_slot, 7), ENGINE_TRAP_WORD);
+    ck_assert_uint_eq(slot_word(variant, 7), ENGINE_TRAP_WORD);
     ck_assert_ptr_null(exec_view_insn(get(0), 7));
+    ck_assert_uint_eq(variant,
+                      exec_views_variant(views, get(0), EXEC_TRAP_ERET));
+}
+END_TEST
+
+START_TEST(fp_is_undefined_in_its_variant_and_native_otherwise)
+{
+    gpa_t variant;
+
+    ram[0][1] = FADD;
+    ram[0][2] = LDR_Q;
+    ram[0][3] = LDXR;
+    variant = exec_views_variant(views, get(0), EXEC_TRAP_FP);
+    ck_assert_uint_eq(slot_word(get(0)->slot, 1), FADD);
+    ck_assert_uint_eq(slot_word(variant, 1), ENGINE_UNDEFINED_WORD);
+    ck_assert_uint_eq(slot_word(variant, 2), ENGINE_UNDEFINED_WORD);
+    ck_assert_uint_eq(slot_word(variant, 3), ENGINE_TRAP_WORD);
+    ck_assert_uint_eq(slot_word(variant, 4), NOP);
+}
+END_TEST
+
+START_TEST(words_that_abort_the_engine_are_undefined)
+{
+    ram[0][0] = UNALLOCATED_HALF;
+    ck_assert_uint_eq(slot_word(get(0)->slot, 0), ENGINE_UNDEFINED_WORD);
+    ck_assert_uint_eq(get(0)->words[0], UNALLOCATED_HALF);
 }
 END_TEST
 
@@ -153,6 +187,8 @@ int main(void)
     tcase_add_test(tcase, a_store_shows_only_after_invalidation);
     tcase_add_test(tcase, invalidation_without_a_change_keeps_the_view);
     tcase_add_test(tcase, only_pages_with_an_eret_have_a_variant_that_traps_it);
+    tcase_add_test(tcase, fp_is_undefined_in_its_variant_and_native_otherwise);
+    tcase_add_test(tcase, words_that_abort_the_engine_are_undefined);
     tcase_add_test(tcase, a_full_region_says_so_and_works_again_after_a_reset);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
