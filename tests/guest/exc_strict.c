@@ -15,10 +15,6 @@ USER_SNIPPET(user_sp_align, "mov sp, x0\n ldr x1, [sp]");
 
 #define PAGE 3
 
-SNIPPET(do_eret_el2, "msr elr_el1, x0\n mov x1, #0x3c9\n msr spsr_el1, x1\n"
-                     "eret");
-SNIPPET(do_nop, "nop");
-
 static uint8_t data[4096] __attribute__((aligned(4096)));
 
 int main(void)
@@ -57,11 +53,5 @@ int main(void)
     __asm__ volatile("dsb ishst; tlbi vmalle1is; dsb ish; isb" ::: "memory");
     expect_abort("a block at level 0 is no translation", do_load, 7ull << 39,
                  7ull << 39, FSC_TRANSLATION);
-
-    /* Last: where it fails, PSTATE.IL stays behind. */
-    probe(do_eret_el2, (uint64_t)do_nop, &t);
-    check(t.esr == ESR(EC_ILLEGAL, 0) && t.elr == (uint64_t)do_nop &&
-              (t.spsr & SPSR_IL),
-          "ERET to EL2 is an illegal state, reported at the target");
     finish("exc_strict");
 }
