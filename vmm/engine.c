@@ -6,6 +6,7 @@
  */
 #include "engine.h"
 
+#include <stdatomic.h>
 #include <unicorn/unicorn.h>
 
 #include "dev/sysreg_key.h"
@@ -18,12 +19,16 @@
 #define PSTATE_EL(p) (((p) >> 2) & 3u)
 
 struct engine {
+    struct engine_watch watch; /* first: what every block touches */
     uc_engine *uc;
     struct engine_callbacks callbacks; /* [init] */
     void *opaque;                      /* [init] */
     uc_err last_error;                 /* [vcpu] */
     gva_t pc;                          /* [vcpu] valid outside engine_run() */
 };
+
+/* Until the owner points `requests` at a word of its own. */
+static const _Atomic uint32_t no_requests;
 
 /* QEMU's exception numbers, as the interrupt hook reports them. */
 enum {
@@ -146,9 +151,28 @@ static void on_interrupt(uc_engine *uc, uint32_t number, void *opaque)
 static void on_block(uc_engine *uc, uint64_t va, uint32_t bytes, void *opaque)
 {
     struct engine *engine = opaque;
+    struct engine_watch *watch = &engine->watch;
 
     (void)uc;
-    engine->callbacks.block(engine->opaque, va, bytes);
+    watch->block_va = va;
+    watch->block_bytes = bytes;
+    watch->blocks++;
+    watch->instructions += bytes / 4;
+    /*
+     * relaxed: the word alone says that there is something; the run loop's
+     * exchange orders what it is.
+     */
+    if (__builtin_expect((--watch->budget == 0) | watch->every |
+                             (atomic_load_explicit(watch->requests,
+                                                   memory_order_relaxed) != 0),
+                         0)) {
+        engine->callbacks.block(engine->opaque, va, bytes);
+    }
+}
+
+struct engine_watch *engine_watch(struct engine *engine)
+{
+    return &engine->watch;
 }
 
 static bool checked(uc_err err, const char *what, GError **error)
@@ -199,6 +223,7 @@ struct engine *engine_new(const struct engine_callbacks *callbacks,
     struct engine *engine = g_new0(struct engine, 1);
 
     engine->callbacks = *callbacks;
+    engine->watch.requests = &no_requests;
     engine->opaque = opaque;
     /*
      * The page size comes before anything that creates the CPU: the default

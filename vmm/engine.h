@@ -41,10 +41,10 @@ enum engine_perms {
 };
 
 enum engine_exception {
-    ENGINE_UNDEFINED, /* PC is at the instruction */
-    ENGINE_SVC,       /* PC is after it */
-    ENGINE_BREAKPOINT,/* BRK; PC is at it */
-    ENGINE_ALIGNMENT, /* data alignment; PC is at it */
+    ENGINE_UNDEFINED,  /* PC is at the instruction */
+    ENGINE_SVC,        /* PC is after it */
+    ENGINE_BREAKPOINT, /* BRK; PC is at it */
+    ENGINE_ALIGNMENT,  /* data alignment; PC is at it */
     ENGINE_OTHER,
 };
 
@@ -70,11 +70,32 @@ struct engine_callbacks {
      * stop request when the PC is written inside this callback.
      */
     void (*exception)(void *opaque, enum engine_exception kind, gva_t pc);
-    /* A block of `bytes` is entered; a stop from here leaves PC at va. */
+    /*
+     * A block of `bytes` is entered, and either watch->requests is not 0, or
+     * watch->budget has run out, or watch->every says so. A stop from here
+     * leaves PC at va with nothing of the block executed.
+     */
     void (*block)(void *opaque, gva_t va, uint32_t bytes);
 };
 
+/*
+ * What is looked at and counted at the start of every block. The owner's
+ * thread reads and writes it; `requests` alone may be pointed at a word that
+ * others write.
+ */
+struct engine_watch {
+    const _Atomic uint32_t *requests;
+    uint32_t budget;      /* blocks until the callback; counts down */
+    bool every;           /* the callback wants every block */
+    uint32_t block_bytes; /* of the last block; 0: accounted for */
+    gva_t block_va;
+    uint64_t blocks, instructions; /* entered since the owner took them */
+};
+
 struct engine;
+
+/* Fixed for the engine's life. */
+struct engine_watch *engine_watch(struct engine *engine);
 
 struct engine *engine_new(const struct engine_callbacks *callbacks,
                           void *opaque, GError **error);

@@ -89,10 +89,9 @@ void exception_return(struct vcpu *vcpu)
         ((spsr >> 2 & 3) == 0 && spsr & 1)) {
         /* Illegal return: stay here, with PSTATE.IL (AArch64.ExceptionReturn,
          * SetPSTATEFromPSR). */
-        engine_set_pstate(engine,
-                          (engine_pstate(engine) & ~(PSTATE_NZCV |
-                                                     PSTATE_DAIF)) |
-                              (spsr & (PSTATE_NZCV | PSTATE_DAIF)) | PSTATE_IL);
+        engine_set_pstate(
+            engine, (engine_pstate(engine) & ~(PSTATE_NZCV | PSTATE_DAIF)) |
+                        (spsr & (PSTATE_NZCV | PSTATE_DAIF)) | PSTATE_IL);
         (void)engine_set_sysreg(engine, SYSREG(3, 0, 5, 1, 0), 0);
     } else {
         engine_switch_pstate(engine, spsr);
@@ -194,10 +193,10 @@ struct exception exception_pc_alignment(gva_t pc)
 
 struct exception exception_data_abort(const struct data_abort *abort)
 {
-    uint32_t status = abort->alignment
-                          ? FSC_ALIGNMENT
-                          : fault_status(abort->fault, abort->level,
-                                         abort->on_access);
+    uint32_t status =
+        abort->alignment
+            ? FSC_ALIGNMENT
+            : fault_status(abort->fault, abort->level, abort->on_access);
 
     return (struct exception){
         .esr = ESR_EC(abort->el0 ? EC_DABT_LOWER : EC_DABT_SAME) | ESR_IL |

@@ -47,8 +47,8 @@ struct exec_view {
      */
     gpa_t variant[EXEC_VARIANTS];
     bool has_eret, has_fp;
-    uint32_t words[EXEC_VIEW_WORDS];  /* the guest's own words */
-    uint16_t index[EXEC_VIEW_WORDS];  /* 1 + index into insns; 0: native */
+    uint32_t words[EXEC_VIEW_WORDS]; /* the guest's own words */
+    uint16_t index[EXEC_VIEW_WORDS]; /* 1 + index into insns; 0: native */
     struct insn *insns;
     unsigned insn_count;
     /* Next view with the same hash. [lock: views->lock] */
@@ -72,16 +72,16 @@ size_t exec_views_bytes(const struct exec_views *views);
  * The view of RAM page number `page`, whose bytes are at `host`. NULL: no
  * slot is left, see exec_views_reset(). *out_made: a new one was made.
  */
-const struct exec_view *exec_views_get(struct exec_views *views,
-                                       uint64_t page, const void *host,
-                                       struct disas *disas, bool *out_made);
+const struct exec_view *exec_views_get(struct exec_views *views, uint64_t page,
+                                       const void *host, struct disas *disas,
+                                       bool *out_made);
 
 /*
  * Where the engine finds a variant (bits of enum exec_variant) of the view; 0:
  * no slot is left.
  */
-gpa_t exec_views_variant(struct exec_views *views,
-                         const struct exec_view *view, unsigned variant);
+gpa_t exec_views_variant(struct exec_views *views, const struct exec_view *view,
+                         unsigned variant);
 
 /* Instruction cache maintenance: look at the bytes again at the next fetch. */
 void exec_views_invalidate_page(struct exec_views *views, uint64_t page);

@@ -46,8 +46,8 @@ static struct access access_of(struct vcpu *vcpu, bool write, bool unprivileged)
 
     return (struct access){
         .type = write ? ACCESS_WRITE : ACCESS_READ,
-        .el0 = pstate_el(pstate) == 0 ||
-               (unprivileged && !(pstate & PSTATE_UAO)),
+        .el0 =
+            pstate_el(pstate) == 0 || (unprivileged && !(pstate & PSTATE_UAO)),
         .pan = (pstate & PSTATE_PAN) != 0,
     };
 }
@@ -60,7 +60,7 @@ static bool from_el0(struct vcpu *vcpu)
 
 /* A store to a translation table, while somebody listens to pte_store. */
 struct table_store {
-    gpa_t pa; /* of the first descriptor */
+    gpa_t pa;             /* of the first descriptor */
     unsigned descriptors; /* 0: no table, or nobody listens */
     uint64_t old[ACCESS_BYTES_MAX / 8 + 1];
 };
@@ -72,19 +72,18 @@ static uint64_t descriptor_at(struct vcpu *vcpu, gpa_t pa)
     return host ? __atomic_load_n(host, __ATOMIC_RELAXED) : 0;
 }
 
-static struct table_store table_store_begin(struct vcpu *vcpu, bool write,
-                                            gpa_t pa, unsigned bytes)
+static void table_store_begin(struct vcpu *vcpu, bool write, gpa_t pa,
+                              unsigned bytes, struct table_store *out_store)
 {
-    struct table_store store = {.pa = pa & ~UINT64_C(7)};
-
+    out_store->descriptors = 0;
     if (!write || !translate_is_table(vcpu->vm, pa)) {
-        return store;
+        return;
     }
-    store.descriptors = (unsigned)((pa + bytes + 7 - store.pa) / 8);
-    for (unsigned i = 0; i < store.descriptors; i++) {
-        store.old[i] = descriptor_at(vcpu, store.pa + i * 8);
+    out_store->pa = pa & ~UINT64_C(7);
+    out_store->descriptors = (unsigned)((pa + bytes + 7 - out_store->pa) / 8);
+    for (unsigned i = 0; i < out_store->descriptors; i++) {
+        out_store->old[i] = descriptor_at(vcpu, out_store->pa + i * 8);
     }
-    return store;
 }
 
 /*
@@ -164,8 +163,8 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
                    struct exception *out_exception)
 {
     struct vm *vm = vcpu->vm;
-    bool write = insn->kind != INSN_LOAD_EXCLUSIVE &&
-                 insn->kind != INSN_LOAD_ACQUIRE;
+    bool write =
+        insn->kind != INSN_LOAD_EXCLUSIVE && insn->kind != INSN_LOAD_ACQUIRE;
     gva_t va = engine_x(vcpu->engine, insn->rn) + (uint64_t)insn->offset;
     struct access access = access_of(vcpu, write, false);
     struct translate_fault fault;
@@ -204,7 +203,7 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
     }
     vcpu->monitor_el0 = access.el0;
     atomic_gather(insn, memory_read_x, vcpu, &io);
-    store = table_store_begin(vcpu, write, pa, insn_bytes(insn));
+    table_store_begin(vcpu, write, pa, insn_bytes(insn), &store);
     (void)atomic_perform(vm->exclusives, &vcpu->monitor, insn, host, pa, &io);
     table_store_end(vcpu, pc, &store);
     for (unsigned i = 0; i < io.outputs; i++) {
@@ -228,7 +227,8 @@ struct pieces {
 
 static bool translate_pieces(struct vcpu *vcpu, const struct access_insn *a,
                              gva_t start, struct access access, gva_t pc,
-                             struct pieces *out, struct exception *out_exception)
+                             struct pieces *out,
+                             struct exception *out_exception)
 {
     unsigned left = a->bytes;
 
@@ -267,32 +267,32 @@ static void copy_ram(void *to, const void *from, unsigned bytes, void *shared)
     if (((uintptr_t)shared & (bytes - 1)) == 0) {
         switch (bytes) {
         case 8:
-            __atomic_store_n((uint64_t *)to,
-                             __atomic_load_n((const uint64_t *)from,
-                                             __ATOMIC_RELAXED),
-                             __ATOMIC_RELAXED);
+            __atomic_store_n(
+                (uint64_t *)to,
+                __atomic_load_n((const uint64_t *)from, __ATOMIC_RELAXED),
+                __ATOMIC_RELAXED);
             return;
         case 4:
-            __atomic_store_n((uint32_t *)to,
-                             __atomic_load_n((const uint32_t *)from,
-                                             __ATOMIC_RELAXED),
-                             __ATOMIC_RELAXED);
+            __atomic_store_n(
+                (uint32_t *)to,
+                __atomic_load_n((const uint32_t *)from, __ATOMIC_RELAXED),
+                __ATOMIC_RELAXED);
             return;
         case 2:
-            __atomic_store_n((uint16_t *)to,
-                             __atomic_load_n((const uint16_t *)from,
-                                             __ATOMIC_RELAXED),
-                             __ATOMIC_RELAXED);
+            __atomic_store_n(
+                (uint16_t *)to,
+                __atomic_load_n((const uint16_t *)from, __ATOMIC_RELAXED),
+                __ATOMIC_RELAXED);
             return;
         default:
             break;
         }
     }
     for (unsigned i = 0; i < bytes; i++) {
-        __atomic_store_n((uint8_t *)to + i,
-                         __atomic_load_n((const uint8_t *)from + i,
-                                         __ATOMIC_RELAXED),
-                         __ATOMIC_RELAXED);
+        __atomic_store_n(
+            (uint8_t *)to + i,
+            __atomic_load_n((const uint8_t *)from + i, __ATOMIC_RELAXED),
+            __ATOMIC_RELAXED);
     }
 }
 
@@ -379,8 +379,8 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
     uint64_t base;
     bool writeback, done;
 
-    if (!access_decode(word, &a) || a.bytes == 0 ||
-        a.bytes > sizeof(buffer) || a.is_exclusive || a.is_atomic) {
+    if (!access_decode(word, &a) || a.bytes == 0 || a.bytes > sizeof(buffer) ||
+        a.is_exclusive || a.is_atomic) {
         goto external; /* nothing that a device could be asked for */
     }
     address = access_address(&a, memory_read_x, vcpu, pc);
@@ -406,8 +406,8 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
         !access_emulate_store(&a, buffer, &regs)) {
         goto external;
     }
-    store = table_store_begin(vcpu, a.is_store && pieces.part[0].host,
-                              pieces.part[0].pa, pieces.part[0].bytes);
+    table_store_begin(vcpu, a.is_store && pieces.part[0].host,
+                      pieces.part[0].pa, pieces.part[0].bytes, &store);
     done = transfer(vcpu, &a, &pieces, buffer);
     table_store_end(vcpu, pc, &store);
     if (!done) {
@@ -422,17 +422,16 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
     return true;
 
 external:
-    *out_exception = memory_abort(vcpu, pc,
-                                  &(struct refused_fill){
-                                      .valid = true,
-                                      .is_device = true,
-                                      .fault = WALK_FAULT_EXTERNAL,
-                                      .type = access_decode(word, &a) &&
-                                                      a.is_store
-                                                  ? ACCESS_WRITE
-                                                  : ACCESS_READ,
-                                      .page = VIEW_NO_PAGE,
-                                  });
+    *out_exception = memory_abort(
+        vcpu, pc,
+        &(struct refused_fill){
+            .valid = true,
+            .is_device = true,
+            .fault = WALK_FAULT_EXTERNAL,
+            .type = access_decode(word, &a) && a.is_store ? ACCESS_WRITE
+                                                          : ACCESS_READ,
+            .page = VIEW_NO_PAGE,
+        });
     return false;
 }
 

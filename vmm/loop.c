@@ -36,7 +36,7 @@ struct loop {
     _Atomic uint64_t *deadline; /* per CPU, in ticks; ARCH_TIMER_NONE: none */
 
     uv_mutex_t console_lock;
-    GByteArray *console; /* [lock: console_lock] not yet written */
+    GByteArray *console;  /* [lock: console_lock] not yet written */
     uint8_t console_last; /* [lock: console_lock] byte; 0: none yet */
 
     union {
@@ -45,7 +45,7 @@ struct loop {
         uv_pipe_t pipe;
     } input; /* [loop] */
     bool input_open;
-    char input_buffer[INPUT_CHUNK];    /* [loop] libuv reads into it */
+    char input_buffer[INPUT_CHUNK];     /* [loop] libuv reads into it */
     uint8_t input_waiting[INPUT_CHUNK]; /* [loop] not taken by the UART yet */
     size_t input_count;
 };
@@ -174,8 +174,8 @@ void loop_timer_changed(struct loop *loop, unsigned cpu)
 
 static void push_input(struct loop *loop)
 {
-    size_t taken = pl011_rx_push(loop->vm->uart, loop->input_waiting,
-                                 loop->input_count);
+    size_t taken =
+        pl011_rx_push(loop->vm->uart, loop->input_waiting, loop->input_count);
 
     loop->input_count -= taken;
     memmove(loop->input_waiting, loop->input_waiting + taken,
@@ -259,9 +259,8 @@ static void open_input(struct loop *loop)
             uv_tty_init(&loop->uv, &loop->input.tty, STDIN_FILENO, 1) == 0;
         break;
     case UV_NAMED_PIPE:
-        loop->input_open =
-            uv_pipe_init(&loop->uv, &loop->input.pipe, 0) == 0 &&
-            uv_pipe_open(&loop->input.pipe, STDIN_FILENO) == 0;
+        loop->input_open = uv_pipe_init(&loop->uv, &loop->input.pipe, 0) == 0 &&
+                           uv_pipe_open(&loop->input.pipe, STDIN_FILENO) == 0;
         break;
     default:
         return; /* no input: a file or /dev/null */
@@ -277,8 +276,8 @@ static bool init_handles(struct loop *loop, GError **error)
     int err = uv_loop_init(&loop->uv);
 
     if (err) {
-        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
-                    "the event loop: %s", uv_strerror(err));
+        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT, "the event loop: %s",
+                    uv_strerror(err));
         return false;
     }
     loop->timer_fd =

@@ -191,6 +191,5 @@ void machine_psci(struct vcpu *vcpu)
         x[i] = engine_x(vcpu->engine, i);
     }
     vcpu->counters->psci_calls++;
-    engine_set_x(vcpu->engine, 0,
-                 psci_call(&ops, vcpu->vm, vcpu->id, x));
+    engine_set_x(vcpu->engine, 0, psci_call(&ops, vcpu->vm, vcpu->id, x));
 }

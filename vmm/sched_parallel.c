@@ -26,17 +26,17 @@ struct worker {
 };
 
 struct sched {
-    struct vm *vm;       /* [init] */
-    unsigned workers;    /* [init] */
+    struct vm *vm;         /* [init] */
+    unsigned workers;      /* [init] */
     struct worker *worker; /* [init] */
 
     uv_mutex_t lock;
-    uv_cond_t work;              /* something was queued, or the end */
-    struct vcpu *head, *tail;    /* [lock] */
-    unsigned sleeping;           /* [lock] workers in uv_cond_wait() */
-    bool ending;                 /* [lock] */
-    unsigned victim;             /* [lock] worker that sched_urge() asks next */
-    _Atomic unsigned queued;     /* vCPUs in the queue; written under lock */
+    uv_cond_t work;           /* something was queued, or the end */
+    struct vcpu *head, *tail; /* [lock] */
+    unsigned sleeping;        /* [lock] workers in uv_cond_wait() */
+    bool ending;              /* [lock] */
+    unsigned victim;          /* [lock] worker that sched_urge() asks next */
+    _Atomic unsigned queued;  /* vCPUs in the queue; written under lock */
     /*
      * A vCPU runs something on the whole machine: workers take no vCPU until
      * it is over. Counted, and served one after the other under `exclusive`.
@@ -128,7 +128,8 @@ static struct vcpu *pop_locked(struct sched *sched)
         }
         vcpu->sched_state = SCHED_RUNNING;
         atomic_store(&vcpu->on_worker, true);
-        vcpu->budget = vcpu->urged ? SCHED_URGED_BLOCKS : SCHED_SLICE_BLOCKS;
+        vcpu->watch->budget =
+            vcpu->urged ? SCHED_URGED_BLOCKS : SCHED_SLICE_BLOCKS;
         vcpu->urged = false;
         atomic_fetch_sub(&sched->queued, 1);
     }

@@ -35,14 +35,13 @@ static const struct id_register id_registers[] = {
      FIELD(0, 1) | FIELD(4, 1) | FIELD(24, 1)},
     /* SSBS; no MTE, and no BTI: guarded pages are not modelled. */
     {SYSREG_ID_AA64PFR1_EL1, FIELD(4, 0xf), 0},
-    {SYSREG_ID_AA64ZFR0_EL1, 0, 0},              /* no SVE */
+    {SYSREG_ID_AA64ZFR0_EL1, 0, 0}, /* no SVE */
     {SYSREG_ID_AA64DFR0_EL1, 0, FIELD(0, 6) | FIELD(12, 1) | FIELD(20, 1)},
     /* All that the engine has but RNDR; FEAT_TLBIOS and FEAT_TLBIRANGE. */
     {SYSREG_ID_AA64ISAR0_EL1, UINT64_C(0x00fffffffffffff0), FIELD(56, 2)},
     {SYSREG_ID_AA64ISAR1_EL1, ~UINT64_C(0), 0},
     /* 48-bit PA, 16-bit ASIDs, 4 KiB granule only. */
-    {SYSREG_ID_AA64MMFR0_EL1, 0,
-     FIELD(0, 5) | FIELD(4, 2) | FIELD(24, 0xf)},
+    {SYSREG_ID_AA64MMFR0_EL1, 0, FIELD(0, 5) | FIELD(4, 2) | FIELD(24, 0xf)},
     /* HPDS, PAN2; no hardware AF or dirty state, no VHE. */
     {SYSREG_ID_AA64MMFR1_EL1, 0, FIELD(12, 1) | FIELD(20, 2)},
     /* UAO, FEAT_TTL. */
@@ -54,13 +53,13 @@ static const struct id_register id_registers[] = {
  * cleaning. 64-byte lines, as access.h says for DC ZVA and the monitors.
  */
 #define CTR_VALUE                                                              \
-    (FIELD(31, 1) | FIELD(28, 1) | FIELD(24, 4) |                             \
-     FIELD(20, EXCLUSIVE_ERG) | FIELD(16, 4) | FIELD(14, 3) | FIELD(0, 4))
+    (FIELD(31, 1) | FIELD(28, 1) | FIELD(24, 4) | FIELD(20, EXCLUSIVE_ERG) |   \
+     FIELD(16, 4) | FIELD(14, 3) | FIELD(0, 4))
 
 static bool traps(uint32_t key, bool is_read)
 {
-    if (is_read && (ID_SPACE(key) || key == SYSREG_CTR_EL0 ||
-                    key == SYSREG_ISR_EL1)) {
+    if (is_read &&
+        (ID_SPACE(key) || key == SYSREG_CTR_EL0 || key == SYSREG_ISR_EL1)) {
         return true;
     }
     switch (key) {
@@ -224,11 +223,9 @@ static bool write_gic(struct vcpu *vcpu, uint32_t key, uint64_t value, gva_t pc)
         return false;
     }
     if (sgi.valid) {
-        event_ipi_send(vcpu->events, vcpu->id, pc, value, sgi.intid,
-                       sgi.count);
+        event_ipi_send(vcpu->events, vcpu->id, pc, value, sgi.intid, sgi.count);
     } else if (key == SYSREG_ICC_EOIR1_EL1 && (value & 0xffffff) < 16) {
-        event_emit(vcpu->events, vcpu->id, EVENT_ipi_ack, pc,
-                   value & 0xffffff);
+        event_emit(vcpu->events, vcpu->id, EVENT_ipi_ack, pc, value & 0xffffff);
     }
     return true;
 }

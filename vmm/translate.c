@@ -60,10 +60,9 @@ static void drop_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
 
 bool translate_is_table(const struct vm *vm, gpa_t pa)
 {
-    return vm->tables &&
-           atomic_load_explicit(
-               &vm->tables[(pa - vm->ram.base) >> MMU_PAGE_SHIFT],
-               memory_order_relaxed) != 0;
+    return vm->tables && atomic_load_explicit(
+                             &vm->tables[(pa - vm->ram.base) >> MMU_PAGE_SHIFT],
+                             memory_order_relaxed) != 0;
 }
 
 /* A page seen as a table for the first time: nobody may keep W on it. */
@@ -158,8 +157,8 @@ struct translate_fault translate(struct vcpu *vcpu, gva_t va,
 {
     struct translation flat;
     struct translate_fault result;
-    struct tlb_entry *entry = find(vcpu, va, access->type,
-                                   engine_pc(vcpu->engine), &result, &flat);
+    struct tlb_entry *entry =
+        find(vcpu, va, access->type, vcpu->watch->block_va, &result, &flat);
     const struct translation *t = entry ? &entry->t : &flat;
 
     if (result.fault == WALK_OK) {
@@ -167,9 +166,8 @@ struct translate_fault translate(struct vcpu *vcpu, gva_t va,
         result.level = t->level;
     }
     if (result.fault == WALK_OK) {
-        *out_pa = translation_pa(t, vcpu->regime.mmu_on
-                                        ? regime_canonical(&vcpu->regime, va)
-                                        : va);
+        *out_pa = translation_pa(
+            t, vcpu->regime.mmu_on ? regime_canonical(&vcpu->regime, va) : va);
     }
     return result;
 }
@@ -219,8 +217,7 @@ static bool fill_exec(struct vcpu *vcpu, gva_t page, gpa_t pa, bool el0,
     struct view_cache_line *line = view_line(vcpu, page);
     unsigned variant = (vcpu->trap_eret ? EXEC_TRAP_ERET : 0) |
                        (translate_traps_fp(vcpu, el0) ? EXEC_TRAP_FP : 0);
-    gpa_t slot =
-        view ? exec_views_variant(vcpu->vm->views, view, variant) : 0;
+    gpa_t slot = view ? exec_views_variant(vcpu->vm->views, view, variant) : 0;
 
     if (!slot) {
         return refuse(vcpu, (struct refused_fill){
@@ -260,7 +257,7 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
     const struct translation *t;
     gpa_t pa;
 
-    entry = find(vcpu, page, type, vcpu->block_va, &result, &flat);
+    entry = find(vcpu, page, type, vcpu->watch->block_va, &result, &flat);
     t = entry ? &entry->t : &flat;
     if (result.fault == WALK_OK) {
         result.fault = translation_check(t, &access);
@@ -298,13 +295,12 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
     *out_pa = pa;
     *out_perms = ENGINE_R;
     if (translate_is_table(vcpu->vm, pa)) {
-        return type == ACCESS_READ ||
-               refuse(vcpu, (struct refused_fill){
-                                .is_table = true,
-                                .type = type,
-                                .page = page,
-                                .pa = pa,
-                            });
+        return type == ACCESS_READ || refuse(vcpu, (struct refused_fill){
+                                                       .is_table = true,
+                                                       .type = type,
+                                                       .page = page,
+                                                       .pa = pa,
+                                                   });
     }
     access.type = ACCESS_WRITE;
     if (type == ACCESS_WRITE || translation_check(t, &access) == WALK_OK) {
@@ -317,15 +313,13 @@ const struct exec_view *translate_view(struct vcpu *vcpu, gva_t va)
 {
     gva_t page = va & ~MMU_PAGE_MASK;
     struct view_cache_line *line = view_line(vcpu, page);
-    struct access access = {
-        .type = ACCESS_EXEC,
-        .el0 = pstate_el(engine_pstate(vcpu->engine)) == 0,
-    };
+    struct access access = {.type = ACCESS_EXEC};
     gpa_t pa;
 
     if (line->page == page) {
         return line->view;
     }
+    access.el0 = pstate_el(engine_pstate(vcpu->engine)) == 0;
     if (translate(vcpu, va, &access, &pa).fault != WALK_OK) {
         return NULL;
     }

@@ -145,8 +145,8 @@ static void do_ic(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
             return;
         }
         if (vm_ram_at(vm, pa, 4)) {
-            exec_views_invalidate_page(
-                vm->views, (pa - vm->ram.base) >> MMU_PAGE_SHIFT);
+            exec_views_invalidate_page(vm->views,
+                                       (pa - vm->ram.base) >> MMU_PAGE_SHIFT);
         }
     } else {
         exec_views_invalidate_all(vm->views);
@@ -350,7 +350,7 @@ void trap_instruction(void *opaque, gva_t pc)
     const struct insn *insn;
     uint32_t word;
 
-    vcpu->block_bytes = 0; /* the trap word ends its block */
+    vcpu->watch->block_bytes = 0; /* the trap word ends its block */
     vcpu->counters->traps++;
     view = translate_view(vcpu, pc);
     word = view ? view->words[(pc & MMU_PAGE_MASK) / 4] : 0;
@@ -444,10 +444,11 @@ void trap_exception(void *opaque, enum engine_exception kind, gva_t pc)
         exception = exception_brk(pc, immediate16(vcpu, pc));
         break;
     case ENGINE_ALIGNMENT:
-        exception = memory_abort(vcpu, pc, &(struct refused_fill){
-                                               .fault = WALK_OK,
-                                               .page = VIEW_NO_PAGE,
-                                           });
+        exception = memory_abort(vcpu, pc,
+                                 &(struct refused_fill){
+                                     .fault = WALK_OK,
+                                     .page = VIEW_NO_PAGE,
+                                 });
         exception.esr = (exception.esr & ~UINT32_C(0x3f)) | 0x21;
         break;
     case ENGINE_UNDEFINED:

@@ -22,54 +22,53 @@
 /* Value of SCTLR_EL1 at power-on: its RES1 bits. */
 #define SCTLR_RESET UINT64_C(0x30d00800)
 
-/* A request came, or the slice is over: does the vCPU leave the engine? */
-static bool must_stop(struct vcpu *vcpu)
-{
-    if (vcpu->budget == 0) {
-        vcpu->budget = SCHED_SLICE_BLOCKS;
-        if (sched_others_wait(vcpu->vm->sched)) {
-            atomic_fetch_or(&vcpu->requests, VCPU_REQ_YIELD);
-        }
-    }
-    return atomic_load_explicit(&vcpu->requests, memory_order_relaxed) != 0;
-}
-
 /*
- * Every block begins here. This is also where a running vCPU notices what is
- * asked of it: the engine may be stopped by its own thread only, and only
- * where the stop is exact (docs/CONCURRENCY.md).
+ * A request came, the slice is over, or somebody listens to every block. This
+ * is where a running vCPU notices what is asked of it: the engine may be
+ * stopped by its own thread only, and only where the stop is exact
+ * (docs/CONCURRENCY.md).
  */
 static void on_block(void *opaque, gva_t va, uint32_t bytes)
 {
     struct vcpu *vcpu = opaque;
 
-    vcpu->block_va = va;
-    vcpu->block_bytes = bytes;
-    /*
-     * relaxed: the flag alone says that there is something; the run loop's
-     * exchange orders what it is.
-     */
-    if (__builtin_expect(atomic_load_explicit(&vcpu->requests,
-                                              memory_order_relaxed) != 0 ||
-                             --vcpu->budget == 0,
-                         0) &&
-        must_stop(vcpu)) {
-        vcpu->block_bytes = 0; /* not executed, will be entered again */
-        engine_stop(vcpu->engine);
-        return;
+    if (vcpu->watch->budget == 0) {
+        vcpu->watch->budget = SCHED_SLICE_BLOCKS;
+        if (sched_others_wait(vcpu->vm->sched)) {
+            atomic_fetch_or(&vcpu->requests, VCPU_REQ_YIELD);
+        }
     }
-    vcpu->counters->instructions += bytes / 4;
-    event_emit(vcpu->events, vcpu->id, EVENT_block, va, va, bytes, bytes / 4);
+    if (atomic_load_explicit(&vcpu->requests, memory_order_relaxed)) {
+        /* Not executed; it will be entered again. */
+        vcpu->watch->blocks--;
+        vcpu->watch->instructions -= bytes / 4;
+        vcpu->watch->block_bytes = 0;
+        engine_stop(vcpu->engine);
+    } else if (event_wanted(vcpu->events, EVENT_block)) {
+        const uint64_t fields[EVENT_FIELDS] = {va, bytes, bytes / 4};
+
+        event_dispatch(vcpu->events, vcpu->id, EVENT_block, va, fields);
+    }
+}
+
+/* Moves what the engine counted to where statistics look for it. */
+static void take_counts(struct vcpu *vcpu)
+{
+    vcpu->counters->events[EVENT_block] += vcpu->watch->blocks;
+    vcpu->counters->instructions += vcpu->watch->instructions;
+    vcpu->watch->blocks = 0;
+    vcpu->watch->instructions = 0;
 }
 
 void vcpu_block_ended_at(struct vcpu *vcpu, gva_t end)
 {
-    gva_t full = vcpu->block_va + vcpu->block_bytes;
+    struct engine_watch *watch = vcpu->watch;
+    gva_t full = watch->block_va + watch->block_bytes;
 
-    if (vcpu->block_bytes && end >= vcpu->block_va && end < full) {
-        vcpu->counters->instructions -= (full - end) / 4;
+    if (watch->block_bytes && end >= watch->block_va && end < full) {
+        watch->instructions -= (full - end) / 4;
     }
-    vcpu->block_bytes = 0;
+    watch->block_bytes = 0;
 }
 
 struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
@@ -97,8 +96,8 @@ struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
     uv_mutex_init(&vcpu->inval_lock);
     if (problem) {
         g_set_error(error, VM_ERROR, VM_ERROR_USAGE,
-                    "--tlb-sets %u --tlb-ways %u --walk-cache %u: %s",
-                    tlb.sets, tlb.ways, tlb.walk_cache_entries, problem);
+                    "--tlb-sets %u --tlb-ways %u --walk-cache %u: %s", tlb.sets,
+                    tlb.ways, tlb.walk_cache_entries, problem);
         vcpu_free(vcpu);
         return NULL;
     }
@@ -115,13 +114,16 @@ struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
     if (!vcpu->engine ||
         !engine_map(vcpu->engine, vm->ram.base, vm->ram.size, vm->ram.host,
                     ENGINE_R | ENGINE_W, error) ||
-        !engine_map(vcpu->engine, EXEC_VIEW_BASE,
-                    exec_views_bytes(vm->views), exec_views_host(vm->views),
-                    ENGINE_R | ENGINE_X, error)) {
+        !engine_map(vcpu->engine, EXEC_VIEW_BASE, exec_views_bytes(vm->views),
+                    exec_views_host(vm->views), ENGINE_R | ENGINE_X, error)) {
         g_prefix_error(error, "vCPU %u of %u: ", id, vm->cpus);
         vcpu_free(vcpu);
         return NULL;
     }
+    vcpu->watch = engine_watch(vcpu->engine);
+    vcpu->watch->requests = &vcpu->requests;
+    vcpu->watch->budget = SCHED_SLICE_BLOCKS;
+    vcpu->watch->every = event_wanted(vcpu->events, EVENT_block);
     vcpu->micro_epoch = 1;
     vcpu->action_pc = VIEW_NO_PAGE;
     for (unsigned i = 0; i < VCPU_VIEW_CACHE; i++) {
@@ -148,9 +150,9 @@ bool vcpu_claim(struct vcpu *vcpu)
     bool expected = false;
 
     /* acquire: pairs with vcpu_release(), what the last holder did is seen. */
-    return atomic_compare_exchange_strong_explicit(
-        &vcpu->held, &expected, true, memory_order_acquire,
-        memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&vcpu->held, &expected, true,
+                                                   memory_order_acquire,
+                                                   memory_order_relaxed);
 }
 
 void vcpu_release(struct vcpu *vcpu)
@@ -332,6 +334,7 @@ static bool enter_guest(struct vcpu *vcpu)
     enum engine_exit exit = engine_run(vcpu->engine);
 
     vcpu->counters->exits++;
+    take_counts(vcpu);
     switch (exit) {
     case ENGINE_EXIT_STOPPED:
         break;
@@ -383,7 +386,7 @@ enum vcpu_outcome vcpu_run(struct vcpu *vcpu)
             vcpu->irq_unacknowledged = true;
             if (requests & VCPU_REQ_YIELD) {
                 /* Whoever sent it is likely to wait: the handler first. */
-                vcpu->budget = SCHED_URGED_BLOCKS;
+                vcpu->watch->budget = SCHED_URGED_BLOCKS;
             }
         } else if (requests & VCPU_REQ_YIELD) {
             return VCPU_YIELDED;

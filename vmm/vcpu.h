@@ -27,10 +27,10 @@ struct exec_view;
 
 /* Requests, posted by anybody with vcpu_request(). */
 enum vcpu_request {
-    VCPU_REQ_DRAIN = 1 << 0,  /* apply the pending invalidations now */
-    VCPU_REQ_IRQ = 1 << 1,    /* the interrupt signal rose: look at it */
-    VCPU_REQ_YIELD = 1 << 2,  /* the slice is over */
-    VCPU_REQ_STOP = 1 << 3,   /* the machine stops or pauses */
+    VCPU_REQ_DRAIN = 1 << 0, /* apply the pending invalidations now */
+    VCPU_REQ_IRQ = 1 << 1,   /* the interrupt signal rose: look at it */
+    VCPU_REQ_YIELD = 1 << 2, /* the slice is over */
+    VCPU_REQ_STOP = 1 << 3,  /* the machine stops or pauses */
 };
 
 /* Why a vCPU gave its worker back. */
@@ -84,8 +84,14 @@ struct vcpu {
     unsigned id;           /* [init] */
     uint64_t mpidr;        /* [init] */
     struct engine *engine; /* [vcpu] */
-    struct disas *disas;   /* [vcpu] */
-    struct events *events; /* [init] */
+    /*
+     * [vcpu] The engine's. Its budget is what is left of the slice, set by the
+     * worker that takes the vCPU; an interrupt gets a short one out of turn,
+     * see sched_urge().
+     */
+    struct engine_watch *watch;
+    struct disas *disas;            /* [vcpu] */
+    struct events *events;          /* [init] */
     struct vcpu_counters *counters; /* [vcpu] */
 
     /* Translation: system registers that the engine does not hold. [vcpu] */
@@ -104,11 +110,11 @@ struct vcpu {
 
     /* Invalidation. */
     uv_mutex_t inval_lock;
-    struct inval_queue *inval; /* [lock: inval_lock] owed by this vCPU */
-    uint64_t ticket;           /* [vcpu] of the last operation issued */
-    uint64_t completed;        /* [vcpu] ticket that its last DSB completed */
+    struct inval_queue *inval;   /* [lock: inval_lock] owed by this vCPU */
+    uint64_t ticket;             /* [vcpu] of the last operation issued */
+    uint64_t completed;          /* [vcpu] ticket that its last DSB completed */
     _Atomic uint64_t micro_seen; /* vm->micro generation acted upon */
-    uint64_t icache_owed;      /* [vcpu] generation that its DSB waits for */
+    uint64_t icache_owed;        /* [vcpu] generation that its DSB waits for */
 
     struct exclusive_state monitor; /* [vcpu] */
     bool monitor_el0;               /* [vcpu] armed at EL0 */
@@ -119,19 +125,12 @@ struct vcpu {
     struct exception exception; /* [vcpu] */
     bool trap_eret;             /* [vcpu] an interrupt waits to be unmasked */
     bool irq_unacknowledged;    /* [vcpu] taken, ICC_IAR1_EL1 not read yet */
-    gva_t block_va;             /* [vcpu] last block entered */
-    uint32_t block_bytes;       /* [vcpu] 0: accounted for */
 
     _Atomic uint32_t requests;
     _Atomic bool irq_line;
     /* The vCPU is held: by a worker that runs it, or by a claimer. */
     _Atomic bool held;
 
-    /*
-     * Blocks left of this slice; [vcpu], set by the worker that takes it. An
-     * interrupt gets a short one out of turn, see sched_urge().
-     */
-    uint32_t budget;
     uint32_t wfe_spins; /* [vcpu] WFEs since the last yield */
 
     /* Scheduling, see sched_parallel.c. */
@@ -143,7 +142,7 @@ struct vcpu {
      * Not `held`: a claimer holds it too, and looks at nothing.
      */
     _Atomic bool on_worker; /* written under sched->lock */
-    _Atomic bool powered;    /* ON for PSCI and for invalidations */
+    _Atomic bool powered;   /* ON for PSCI and for invalidations */
 
     /* Written by CPU_ON while powered is false; read by the next run. */
     gva_t boot_entry;

@@ -85,8 +85,8 @@ struct vm *vm_new(const struct vm_config *config, struct events *events,
     vm->exclusives = exclusives_new();
     vm->sched = sched_new(vm, config->workers);
     if (map_ram(vm, error) && load(vm, error)) {
-        vm->views = exec_views_new(vm->ram.size >> MMU_PAGE_SHIFT, VIEW_SLOTS,
-                                   error);
+        vm->views =
+            exec_views_new(vm->ram.size >> MMU_PAGE_SHIFT, VIEW_SLOTS, error);
         if (event_wanted(events, EVENT_pte_store)) {
             vm->tables =
                 g_new0(_Atomic uint8_t, vm->ram.size >> MMU_PAGE_SHIFT);

@@ -72,7 +72,8 @@ void vm_stop(struct vm *vm, enum vm_outcome outcome);
 /* As above, VM_OUTCOME_ENGINE_ERROR. Takes the text. Any thread. */
 void vm_stop_error(struct vm *vm, char *text);
 
-/* The guest's counter: 62.5 MHz of the host's monotonic clock, 0 at epoch_ns. */
+/* The guest's counter: 62.5 MHz of the host's monotonic clock, 0 at epoch_ns.
+ */
 uint64_t vm_now_ticks(void *vm);
 /* Host time (CLOCK_MONOTONIC) at which the counter reads `ticks`. */
 uint64_t vm_ticks_to_ns(const struct vm *vm, uint64_t ticks);

@@ -103,6 +103,7 @@ static void setup(void)
                          &error));
     ck_assert(engine_map(fx.engine, VIEW, BYTES, fx.view, ENGINE_R | ENGINE_X,
                          &error));
+    engine_watch(fx.engine)->every = true;
     engine_switch_pstate(fx.engine, PSTATE_EL1H);
     engine_set_pc(fx.engine, CODE);
 }
