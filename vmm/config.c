@@ -182,7 +182,7 @@ static bool take_machine(struct vm_config *c, const struct options *o,
         !parse_number("--tlb-sets", o->tlb_sets, 1, 65536, &c->tlb_sets,
                       error) ||
         !parse_number("--tlb-ways", o->tlb_ways, 1, 64, &c->tlb_ways, error) ||
-        !parse_number("--walk-cache", o->walk_cache, 0, 4096, &c->walk_cache,
+        !parse_number("--walk-cache", o->walk_cache, 0, 1024, &c->walk_cache,
                       error)) {
         return false;
     }
@@ -204,8 +204,9 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     static const char *const flushes[] = {"sync", "batched", NULL};
     static const char *const drains[] = {"mm", "dsb", "none", NULL};
     static const char *const engines[] = {"parallel", NULL};
+    static const char *const replacements[] = {"lru", "fifo", "random", NULL};
     unsigned tlb = c->tlb, flush = c->flush, drain = c->drain;
-    unsigned engine = c->engine;
+    unsigned engine = c->engine, replacement = c->replacement;
 
     if (o->engine &&
         (strcmp(o->engine, "vtime") == 0 || strcmp(o->engine, "seeded") == 0)) {
@@ -217,6 +218,8 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     if (!parse_choice("--tlb", o->tlb, tlbs, &tlb, error) ||
         !parse_choice("--flush", o->flush, flushes, &flush, error) ||
         !parse_choice("--drain", o->drain, drains, &drain, error) ||
+        !parse_choice("--tlb-replacement", o->replacement, replacements,
+                      &replacement, error) ||
         !parse_choice("--engine", o->engine, engines, &engine, error)) {
         return false;
     }
@@ -224,6 +227,7 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     c->flush = (enum vm_flush_mode)flush;
     c->drain = (enum vm_drain_mode)drain;
     c->engine = (enum vm_engine)engine;
+    c->replacement = (enum vm_replacement)replacement;
     return true;
 }
 

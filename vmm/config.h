@@ -17,6 +17,8 @@
 enum vm_tlb_mode { VM_TLB_BROADCAST, VM_TLB_IPI };
 enum vm_flush_mode { VM_FLUSH_SYNC, VM_FLUSH_BATCHED };
 enum vm_drain_mode { VM_DRAIN_MM, VM_DRAIN_DSB, VM_DRAIN_NONE };
+/* In the order of the TLB's own enum tlb_replacement; vcpu.c asserts it. */
+enum vm_replacement { VM_REPLACE_LRU, VM_REPLACE_FIFO, VM_REPLACE_RANDOM };
 enum vm_engine { VM_ENGINE_PARALLEL };
 
 /* Every pointer is owned by the struct; NULL where not given. */
@@ -35,6 +37,7 @@ struct vm_config {
     enum vm_flush_mode flush;
     enum vm_drain_mode drain;
     unsigned tlb_sets, tlb_ways, walk_cache;
+    enum vm_replacement replacement;
     enum vm_engine engine;
     unsigned workers;   /* threads that run vCPUs, 1..cpus */
     unsigned timeout_s; /* 0: none */
@@ -79,6 +82,13 @@ static inline const char *vm_flush_mode_name(enum vm_flush_mode mode)
 static inline const char *vm_drain_mode_name(enum vm_drain_mode mode)
 {
     return mode == VM_DRAIN_MM ? "mm" : mode == VM_DRAIN_DSB ? "dsb" : "none";
+}
+
+static inline const char *vm_replacement_name(enum vm_replacement replacement)
+{
+    return replacement == VM_REPLACE_LRU    ? "lru"
+           : replacement == VM_REPLACE_FIFO ? "fifo"
+                                            : "random";
 }
 
 static inline const char *vm_engine_name(enum vm_engine engine)

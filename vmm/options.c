@@ -109,6 +109,8 @@ static void add_machine_group(GOptionContext *context, struct options *o)
         TEXT("engine", 0, engine, "how vCPUs are scheduled: parallel", "NAME"),
         TEXT("tlb-sets", 0, tlb_sets, "TLB sets per vCPU (default 512)", "N"),
         TEXT("tlb-ways", 0, tlb_ways, "TLB ways per set (default 8)", "N"),
+        TEXT("tlb-replacement", 0, replacement,
+             "victim of a full set: lru*, fifo, random", "HOW"),
         TEXT("walk-cache", 0, walk_cache, "walk cache entries (default 64)",
              "N"),
         END};
@@ -288,7 +290,7 @@ void options_fini(struct options *o)
         o->tlb,     o->flush,        o->drain,    o->engine,     o->stats,
         o->trace,   o->trace_events, o->timeout,  o->machine,    o->filter,
         o->bug,     o->seed,         o->hw,       o->ledger,     o->gdb,
-        o->monitor,
+        o->monitor, o->replacement,
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {

@@ -13,7 +13,7 @@
 /* Every pointer is owned; NULL where the option was not given. */
 struct options {
     char *kernel, *initrd, *symbols, *append;
-    char *cpus, *mem, *tlb_sets, *tlb_ways, *walk_cache, *workers;
+    char *cpus, *mem, *tlb_sets, *tlb_ways, *replacement, *walk_cache, *workers;
     char *tlb, *flush, *drain, *engine;
     char *stats, *trace, *trace_events, *timeout;
     char **plugins, **positional;

@@ -22,6 +22,11 @@
 /* Value of SCTLR_EL1 at power-on: its RES1 bits. */
 #define SCTLR_RESET UINT64_C(0x30d00800)
 
+_Static_assert((int)VM_REPLACE_LRU == (int)TLB_LRU &&
+                   (int)VM_REPLACE_FIFO == (int)TLB_FIFO &&
+                   (int)VM_REPLACE_RANDOM == (int)TLB_RANDOM,
+               "the configuration's replacement is cast to the TLB's");
+
 /*
  * A request came, the slice is over, or somebody listens to every block. This
  * is where a running vCPU notices what is asked of it: the engine may be
@@ -83,6 +88,7 @@ struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
     struct tlb_config tlb = {
         .sets = vm->config->tlb_sets,
         .ways = vm->config->tlb_ways,
+        .replacement = (enum tlb_replacement)vm->config->replacement,
         .walk_cache_entries = vm->config->walk_cache,
         .seed = id,
     };

@@ -102,7 +102,7 @@ START_TEST(every_option_reaches_its_field)
 {
     struct vm_config *c = parse(
         "--cpus=512 -m 2G --tlb ipi --flush sync --drain dsb --tlb-sets 1 "
-        "--tlb-ways 64 --walk-cache 0 --engine parallel --workers 3 --stats - "
+        "--tlb-ways 64 --tlb-replacement fifo --walk-cache 0 --engine parallel --workers 3 --stats - "
         "--trace t.jsonl --trace-events tlbi,hit-stale --plugin a.so,x=1 -p b "
         "--timeout 60 --verbose --append quiet swap_bench -- -t 3 --help --");
 
@@ -113,6 +113,7 @@ START_TEST(every_option_reaches_its_field)
     ck_assert_int_eq(c->drain, VM_DRAIN_DSB);
     ck_assert_uint_eq(c->tlb_sets, 1);
     ck_assert_uint_eq(c->tlb_ways, 64);
+    ck_assert_int_eq(c->replacement, VM_REPLACE_FIFO);
     ck_assert_uint_eq(c->walk_cache, 0);
     ck_assert_uint_eq(c->workers, 3);
     ck_assert_str_eq(c->stats_path, "-");
@@ -203,7 +204,8 @@ static const struct {
     {"hello --monitor s", "--monitor 's' is not there yet"},
     {"hello --tlb-sets 3", "powers of two"},
     {"hello --tlb-ways 65", "from 1 to 64"},
-    {"hello --walk-cache 4097", "from 0 to 4096"},
+    {"hello --tlb-replacement mru", "'mru'"},
+    {"hello --walk-cache 1025", "from 0 to 1024"},
     {"hello --cpus 2 --workers 3", "from 1 to 2"},
     {"hello --timeout -5", "--timeout is '-5'"},
     {"hello --trace t --trace-events tlbi,nope", "'nope'"},

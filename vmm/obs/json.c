@@ -80,6 +80,7 @@ void json_config(yajl_gen g, const struct vm_config *config)
     json_text(g, "drain", vm_drain_mode_name(config->drain));
     json_u64(g, "tlb_sets", config->tlb_sets);
     json_u64(g, "tlb_ways", config->tlb_ways);
+    json_text(g, "tlb_replacement", vm_replacement_name(config->replacement));
     json_u64(g, "walk_cache", config->walk_cache);
     json_text(g, "engine", vm_engine_name(config->engine));
     json_u64(g, "workers", config->workers);
