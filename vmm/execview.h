@@ -57,7 +57,7 @@ struct exec_view {
 
 struct exec_views;
 
-/* ram_pages: pages of guest RAM. slots: capacity, two per view at most. */
+/* ram_pages: pages of guest RAM. slots: capacity, up to four for one view. */
 struct exec_views *exec_views_new(uint64_t ram_pages, unsigned slots,
                                   GError **error);
 void exec_views_free(struct exec_views *views);

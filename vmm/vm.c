@@ -12,7 +12,7 @@
 #include "error.h"
 #include "vm_priv.h"
 
-/* Code pages that may be alive at once; two slots each at most. */
+/* Slots of execution views: one a code page, up to three more for variants. */
 #define VIEW_SLOTS 16384u
 
 static bool map_ram(struct vm *vm, GError **error)
