@@ -30,12 +30,16 @@ gpa_t desc_output(uint64_t desc, unsigned level)
  * Execution: UXN for EL0 and PXN for EL1, each also set by its table bit. What
  * EL0 can write EL1 never executes, and with WXN what a level can write that
  * level does not execute. EL0 may execute what it cannot read.
+ *
+ * Under HD a set DBM makes AP[2] count as 0 in the table above. So marking a
+ * clean page dirty changes W and nothing else.
  */
-uint8_t desc_perms(uint64_t desc, uint64_t hierarchy, bool wxn)
+uint8_t desc_perms(uint64_t desc, uint64_t hierarchy, bool wxn, bool hd)
 {
+    bool clean = desc_is_writable_clean(desc, hierarchy, hd);
     bool el0 = (desc & DESC_AP_EL0) && !(hierarchy & DESC_AP_TABLE_NO_EL0);
-    bool writable =
-        !(desc & DESC_AP_READ_ONLY) && !(hierarchy & DESC_AP_TABLE_NO_WRITE);
+    bool writable = clean || (!(desc & DESC_AP_READ_ONLY) &&
+                              !(hierarchy & DESC_AP_TABLE_NO_WRITE));
     bool uxn = (desc & DESC_UXN) || (hierarchy & DESC_UXN_TABLE);
     bool pxn = (desc & DESC_PXN) || (hierarchy & DESC_PXN_TABLE);
     uint8_t perms = PERM_R1;
@@ -55,5 +59,11 @@ uint8_t desc_perms(uint64_t desc, uint64_t hierarchy, bool wxn)
     if (!uxn && !(wxn && (perms & PERM_W0))) {
         perms |= PERM_X0;
     }
-    return perms;
+    return clean ? perms & (uint8_t) ~(PERM_W1 | PERM_W0) : perms;
+}
+
+bool desc_is_writable_clean(uint64_t desc, uint64_t hierarchy, bool hd)
+{
+    return hd && (desc & DESC_DBM) && (desc & DESC_AP_READ_ONLY) &&
+           !(hierarchy & DESC_AP_TABLE_NO_WRITE);
 }

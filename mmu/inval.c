@@ -16,10 +16,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dirty_priv.h"
+
 struct issuer_state {
     uint64_t posted;
     uint64_t acknowledged;
     uint64_t flushed; /* `posted` when the last collapsed item was taken */
+};
+
+/* What a checkpoint remembers. */
+struct inval_saved {
+    unsigned head, count;
+    bool collapsed;
+    uint64_t flushes;
+    struct issuer_state *state;
+    unsigned room;            /* items that `items` has room for */
+    struct inval_item *items; /* those that waited, oldest first */
 };
 
 struct inval_queue {
@@ -27,10 +39,13 @@ struct inval_queue {
     unsigned capacity;
     unsigned head, count; /* ring[head] is the oldest */
     bool collapsed;       /* one pending flush of everything; count is 0 */
+    bool changed;         /* in any way since the checkpoint */
     uint64_t flushes;     /* collapsed items taken: their ticket */
     uint64_t overflows;
     struct issuer_state *state;
     struct inval_item *ring;
+    struct inval_saved *saved; /* NULL: no checkpoint */
+    struct dirty_set dirty;    /* issuers whose state differs from it */
 };
 
 struct inval_queue *inval_queue_new(unsigned issuers, unsigned capacity)
@@ -55,13 +70,32 @@ struct inval_queue *inval_queue_new(unsigned issuers, unsigned capacity)
     return queue;
 }
 
+static void saved_free(struct inval_queue *queue)
+{
+    if (queue->saved) {
+        free(queue->saved->state);
+        free(queue->saved->items);
+        free(queue->saved);
+        queue->saved = NULL;
+    }
+    dirty_fini(&queue->dirty);
+}
+
 void inval_queue_free(struct inval_queue *queue)
 {
     if (queue) {
+        saved_free(queue);
         free(queue->state);
         free(queue->ring);
         free(queue);
     }
+}
+
+/* The item that `index` others must leave before. */
+static struct inval_item *item_at(const struct inval_queue *queue,
+                                  unsigned index)
+{
+    return &queue->ring[(queue->head + index) % queue->capacity];
 }
 
 bool inval_queue_copy(struct inval_queue *to, const struct inval_queue *from)
@@ -75,7 +109,11 @@ bool inval_queue_copy(struct inval_queue *to, const struct inval_queue *from)
     to->flushes = from->flushes;
     to->overflows = from->overflows;
     memcpy(to->state, from->state, from->issuers * sizeof(*to->state));
-    memcpy(to->ring, from->ring, from->capacity * sizeof(*to->ring));
+    for (unsigned i = 0; i < from->count; i++) {
+        *item_at(to, i) = *item_at(from, i);
+    }
+    to->changed = true;
+    dirty_mark_all(&to->dirty, to->issuers);
     return true;
 }
 
@@ -84,6 +122,8 @@ bool inval_post(struct inval_queue *queue, uint32_t issuer, uint64_t ticket,
 {
     bool was_empty = inval_pending(queue) == 0;
 
+    queue->changed = true;
+    dirty_mark(&queue->dirty, issuer);
     queue->state[issuer].posted = ticket;
     if (queue->collapsed) {
         return was_empty;
@@ -94,14 +134,36 @@ bool inval_post(struct inval_queue *queue, uint32_t issuer, uint64_t ticket,
         queue->overflows++;
         return was_empty;
     }
-    queue->ring[(queue->head + queue->count) % queue->capacity] =
+    *item_at(queue, queue->count) =
         (struct inval_item){.issuer = issuer, .ticket = ticket, .op = *op};
     queue->count++;
     return was_empty;
 }
 
+bool inval_peek(const struct inval_queue *queue, unsigned index,
+                struct inval_item *out)
+{
+    if (index >= inval_pending(queue)) {
+        return false;
+    }
+    if (queue->collapsed) {
+        *out = (struct inval_item){
+            .issuer = INVAL_EVERYONE,
+            .ticket = queue->flushes + 1,
+            .op = {.kind = TLBI_ALL, .scope = TLBI_IS},
+        };
+    } else {
+        *out = *item_at(queue, index);
+    }
+    return true;
+}
+
 bool inval_take(struct inval_queue *queue, struct inval_item *out)
 {
+    if (!inval_peek(queue, 0, out)) {
+        return false;
+    }
+    queue->changed = true;
     if (queue->collapsed) {
         /*
          * What is posted while the target flushes is a new item and not
@@ -110,27 +172,25 @@ bool inval_take(struct inval_queue *queue, struct inval_item *out)
         for (unsigned i = 0; i < queue->issuers; i++) {
             queue->state[i].flushed = queue->state[i].posted;
         }
+        dirty_mark_all(&queue->dirty, queue->issuers);
         queue->collapsed = false;
-        *out = (struct inval_item){
-            .issuer = INVAL_EVERYONE,
-            .ticket = ++queue->flushes,
-            .op = {.kind = TLBI_ALL, .scope = TLBI_IS},
-        };
+        queue->flushes++;
         return true;
     }
-    if (queue->count == 0) {
-        return false;
-    }
-    *out = queue->ring[queue->head];
     queue->head = (queue->head + 1) % queue->capacity;
     queue->count--;
     return true;
 }
 
-static void raise_to(uint64_t *value, uint64_t ticket)
+static void acknowledge_to(struct inval_queue *queue, uint32_t issuer,
+                           uint64_t ticket)
 {
-    if (*value < ticket) {
-        *value = ticket;
+    struct issuer_state *state = &queue->state[issuer];
+
+    if (state->acknowledged < ticket) {
+        state->acknowledged = ticket;
+        queue->changed = true;
+        dirty_mark(&queue->dirty, issuer);
     }
 }
 
@@ -138,7 +198,7 @@ void inval_acknowledge(struct inval_queue *queue, uint32_t issuer,
                        uint64_t ticket)
 {
     if (issuer != INVAL_EVERYONE) {
-        raise_to(&queue->state[issuer].acknowledged, ticket);
+        acknowledge_to(queue, issuer, ticket);
         return;
     }
     /*
@@ -149,7 +209,7 @@ void inval_acknowledge(struct inval_queue *queue, uint32_t issuer,
         return;
     }
     for (unsigned i = 0; i < queue->issuers; i++) {
-        raise_to(&queue->state[i].acknowledged, queue->state[i].flushed);
+        acknowledge_to(queue, i, queue->state[i].flushed);
     }
 }
 
@@ -173,6 +233,94 @@ size_t inval_pending(const struct inval_queue *queue)
 uint64_t inval_overflows(const struct inval_queue *queue)
 {
     return queue->overflows;
+}
+
+/* --- checkpoints --- */
+
+static bool saved_new(struct inval_queue *queue)
+{
+    struct inval_saved *saved = calloc(1, sizeof(*saved));
+
+    if (!saved) {
+        return false;
+    }
+    queue->saved = saved;
+    saved->state = calloc(queue->issuers, sizeof(*saved->state));
+    if (!saved->state || !dirty_init(&queue->dirty, queue->issuers)) {
+        saved_free(queue);
+        return false;
+    }
+    dirty_mark_all(&queue->dirty, queue->issuers);
+    queue->changed = true;
+    return true;
+}
+
+static bool save_items(struct inval_queue *queue)
+{
+    struct inval_saved *saved = queue->saved;
+
+    if (saved->room < queue->count) {
+        struct inval_item *items =
+            realloc(saved->items, queue->count * sizeof(*items));
+
+        if (!items) {
+            return false;
+        }
+        saved->items = items;
+        saved->room = queue->count;
+    }
+    for (unsigned i = 0; i < queue->count; i++) {
+        saved->items[i] = *item_at(queue, i);
+    }
+    return true;
+}
+
+bool inval_checkpoint(struct inval_queue *queue)
+{
+    struct inval_saved *saved;
+    size_t issuer;
+
+    if (!queue->saved && !saved_new(queue)) {
+        return false;
+    }
+    if (!queue->changed) {
+        return true;
+    }
+    if (!save_items(queue)) {
+        saved_free(queue);
+        return false;
+    }
+    saved = queue->saved;
+    saved->head = queue->head;
+    saved->count = queue->count;
+    saved->collapsed = queue->collapsed;
+    saved->flushes = queue->flushes;
+    while (dirty_take(&queue->dirty, &issuer)) {
+        saved->state[issuer] = queue->state[issuer];
+    }
+    queue->changed = false;
+    return true;
+}
+
+void inval_rollback(struct inval_queue *queue)
+{
+    const struct inval_saved *saved = queue->saved;
+    size_t issuer;
+
+    if (!saved || !queue->changed) {
+        return;
+    }
+    queue->head = saved->head;
+    queue->count = saved->count;
+    queue->collapsed = saved->collapsed;
+    queue->flushes = saved->flushes;
+    for (unsigned i = 0; i < saved->count; i++) {
+        *item_at(queue, i) = saved->items[i];
+    }
+    while (dirty_take(&queue->dirty, &issuer)) {
+        queue->state[issuer] = saved->state[issuer];
+    }
+    queue->changed = false;
 }
 
 struct inval_domain {

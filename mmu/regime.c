@@ -45,6 +45,8 @@ void regime_decode(struct regime *out, uint64_t sctlr, uint64_t tcr,
 
     out->mmu_on = sctlr & SCTLR_M;
     out->wxn = sctlr & SCTLR_WXN;
+    out->ha = tcr & TCR_HA;
+    out->hd = out->ha && (tcr & TCR_HD);
     out->asid16 = tcr & TCR_AS;
     out->asid = (uint16_t)(out->asid16 ? asid : asid & 0xff);
     out->pa_bits = output_bits(tcr);

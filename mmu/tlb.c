@@ -11,11 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dirty_priv.h"
 #include "tlb_priv.h"
 
 #define SIZES 3
 
 static const uint8_t size_shift[SIZES] = {12, 21, 30};
+
+/* What a checkpoint remembers. Ways that are free in it are zero. */
+struct tlb_saved {
+    size_t of_size[SIZES];
+    uint64_t clock, random;
+    uint64_t *tags, *stamps;
+    struct tlb_entry *entries;
+};
 
 struct tlb {
     struct tlb_config config;
@@ -26,8 +35,10 @@ struct tlb {
     uint64_t *tags;   /* 0: free way */
     uint64_t *stamps; /* last use (LRU) or insertion (FIFO); oldest goes */
     struct tlb_entry *entries;
+    struct dirty_set dirty; /* ways that differ from `saved`, maybe more */
     struct walk_cache *walk_cache;
     struct tlb_counters counters;
+    struct tlb_saved *saved; /* NULL: no checkpoint */
 };
 
 const char *tlb_config_problem(const struct tlb_config *config)
@@ -79,9 +90,22 @@ struct tlb *tlb_new(const struct tlb_config *config)
     return tlb;
 }
 
+static void saved_free(struct tlb *tlb)
+{
+    if (tlb->saved) {
+        free(tlb->saved->tags);
+        free(tlb->saved->stamps);
+        free(tlb->saved->entries);
+        free(tlb->saved);
+        tlb->saved = NULL;
+    }
+    dirty_fini(&tlb->dirty);
+}
+
 void tlb_free(struct tlb *tlb)
 {
     if (tlb) {
+        saved_free(tlb);
         walk_cache_free(tlb->walk_cache);
         free(tlb->tags);
         free(tlb->stamps);
@@ -108,6 +132,7 @@ bool tlb_copy(struct tlb *to, const struct tlb *from)
     memcpy(to->tags, from->tags, count * sizeof(*to->tags));
     memcpy(to->stamps, from->stamps, count * sizeof(*to->stamps));
     memcpy(to->entries, from->entries, count * sizeof(*to->entries));
+    dirty_mark_all(&to->dirty, count);
     if (to->walk_cache) {
         walk_cache_copy(to->walk_cache, from->walk_cache);
     }
@@ -166,6 +191,7 @@ struct tlb_entry *tlb_lookup(struct tlb *tlb, gva_t va, uint16_t asid)
     tlb->counters.hits++;
     if (tlb->config.replacement == TLB_LRU) {
         tlb->stamps[index] = ++tlb->clock;
+        dirty_mark(&tlb->dirty, index);
     }
     return &tlb->entries[index];
 }
@@ -175,6 +201,29 @@ const struct tlb_entry *tlb_peek(const struct tlb *tlb, gva_t va, uint16_t asid)
     size_t index = find(tlb, va, asid);
 
     return index == NOT_FOUND ? NULL : &tlb->entries[index];
+}
+
+unsigned tlb_matching(struct tlb *tlb, gva_t va, uint16_t asid,
+                      struct tlb_entry **out, unsigned max)
+{
+    unsigned count = 0;
+
+    if (!tag_can_hold(va)) {
+        return 0;
+    }
+    for (unsigned size = 0; size < SIZES; size++) {
+        unsigned shift = size_shift[size];
+        uint64_t page = tag_va(va, shift) | (size + 1);
+        size_t set = set_of(tlb, va, shift);
+
+        for (size_t i = set; i < set + tlb->config.ways && count < max; i++) {
+            if (tlb->tags[i] == (page | tag_asid(asid)) ||
+                tlb->tags[i] == (page | TAG_GLOBAL)) {
+                out[count++] = &tlb->entries[i];
+            }
+        }
+    }
+    return count;
 }
 
 /* SplitMix64: any seed will do, also 0. */
@@ -220,6 +269,7 @@ static void remove_at(struct tlb *tlb, size_t index)
 {
     struct tlb_entry *entry = &tlb->entries[index];
 
+    dirty_mark(&tlb->dirty, index);
     tlb->of_size[size_index(entry->t.page_shift)]--;
     tlb->tags[index] = 0;
     entry->valid = false;
@@ -258,6 +308,7 @@ struct tlb_entry *tlb_insert(struct tlb *tlb, gva_t va, uint16_t asid,
         .valid = true,
         .t = *t,
     };
+    dirty_mark(&tlb->dirty, index);
     tlb->tags[index] = tag;
     tlb->stamps[index] = ++tlb->clock;
     tlb->of_size[size_index(shift)]++;
@@ -289,13 +340,25 @@ static void sweep_entry(struct sweep *sweep, size_t index)
     }
 }
 
+/* Most of a large TLB is empty: a set is looked at whole, and the last entry
+ * ends it. */
 static void sweep_all(struct sweep *sweep)
 {
     const struct tlb *tlb = sweep->tlb;
+    size_t capacity = tlb_capacity(tlb), left = tlb_occupancy(tlb);
+    unsigned ways = tlb->config.ways;
 
-    for (size_t i = 0; i < tlb_capacity(tlb); i++) {
-        if (tlb->tags[i]) {
-            sweep_entry(sweep, i);
+    for (size_t set = 0; left && set < capacity; set += ways) {
+        uint64_t any = 0;
+
+        for (unsigned way = 0; way < ways; way++) {
+            any |= tlb->tags[set + way];
+        }
+        for (unsigned way = 0; any && way < ways; way++) {
+            if (tlb->tags[set + way]) {
+                sweep_entry(sweep, set + way);
+                left--;
+            }
         }
     }
 }
@@ -398,4 +461,84 @@ const struct tlb_counters *tlb_counters(const struct tlb *tlb)
 struct walk_cache *tlb_walk_cache(struct tlb *tlb)
 {
     return tlb->walk_cache;
+}
+
+/* --- checkpoints --- */
+
+static bool saved_new(struct tlb *tlb)
+{
+    size_t count = tlb_capacity(tlb);
+    struct tlb_saved *saved = calloc(1, sizeof(*saved));
+
+    if (!saved) {
+        return false;
+    }
+    tlb->saved = saved;
+    saved->tags = calloc(count, sizeof(*saved->tags));
+    saved->stamps = calloc(count, sizeof(*saved->stamps));
+    saved->entries = calloc(count, sizeof(*saved->entries));
+    if (!saved->tags || !saved->stamps || !saved->entries ||
+        !dirty_init(&tlb->dirty, count)) {
+        saved_free(tlb);
+        return false;
+    }
+    return true;
+}
+
+static void save_way(struct tlb *tlb, size_t index)
+{
+    struct tlb_saved *saved = tlb->saved;
+
+    saved->tags[index] = tlb->tags[index];
+    saved->stamps[index] = tlb->stamps[index];
+    saved->entries[index] = tlb->entries[index];
+    saved->entries[index].owner_tag = 0;
+}
+
+bool tlb_checkpoint(struct tlb *tlb)
+{
+    bool first = !tlb->saved;
+    size_t index;
+
+    if (first && !saved_new(tlb)) {
+        return false;
+    }
+    if (tlb->walk_cache && !walk_cache_checkpoint(tlb->walk_cache)) {
+        saved_free(tlb); /* fails the first time only */
+        return false;
+    }
+    /* Free ways stay the zeros that they are: no memory is touched for them. */
+    for (size_t i = 0; first && i < tlb_capacity(tlb); i++) {
+        if (tlb->tags[i]) {
+            save_way(tlb, i);
+        }
+    }
+    while (dirty_take(&tlb->dirty, &index)) {
+        save_way(tlb, index);
+    }
+    memcpy(tlb->saved->of_size, tlb->of_size, sizeof(tlb->of_size));
+    tlb->saved->clock = tlb->clock;
+    tlb->saved->random = tlb->random;
+    return true;
+}
+
+void tlb_rollback(struct tlb *tlb)
+{
+    const struct tlb_saved *saved = tlb->saved;
+    size_t index;
+
+    if (!saved) {
+        return;
+    }
+    while (dirty_take(&tlb->dirty, &index)) {
+        tlb->tags[index] = saved->tags[index];
+        tlb->stamps[index] = saved->stamps[index];
+        tlb->entries[index] = saved->entries[index];
+    }
+    memcpy(tlb->of_size, saved->of_size, sizeof(tlb->of_size));
+    tlb->clock = saved->clock;
+    tlb->random = saved->random;
+    if (tlb->walk_cache) {
+        walk_cache_rollback(tlb->walk_cache);
+    }
 }

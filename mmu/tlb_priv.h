@@ -52,5 +52,8 @@ void walk_cache_free(struct walk_cache *wc);
 void walk_cache_copy(struct walk_cache *to, const struct walk_cache *from);
 size_t walk_cache_capacity(const struct walk_cache *wc);
 void walk_cache_invalidate(struct walk_cache *wc, const struct tlbi_op *op);
+/* As tlb_checkpoint() and tlb_rollback(). Only the first one can fail. */
+bool walk_cache_checkpoint(struct walk_cache *wc);
+void walk_cache_rollback(struct walk_cache *wc);
 
 #endif

@@ -181,6 +181,30 @@ const char *tlbi_name(const struct tlbi_op *op)
     return by_va[op->kind == TLBI_VAA][op->last_level][op->is_range][op->scope];
 }
 
+void tlbi_widen(struct tlbi_op *op, bool tables, bool operands)
+{
+    if (op->kind == TLBI_ALL || op->kind == TLBI_ASID) {
+        return; /* no operand but the ASID, and tables are in it */
+    }
+    if (tables) {
+        op->last_level = false;
+    }
+    if (!operands) {
+        return;
+    }
+    op->ttl_level = 0;
+    if (op->is_range) {
+        /*
+         * Not ASIDE1, which leaves the global entries. The last byte of the
+         * address space is not in it, but the page that it is in is.
+         */
+        op->va = 0;
+        op->size = UINT64_MAX;
+    } else {
+        op->size = MMU_PAGE_SIZE;
+    }
+}
+
 bool tlbi_covers(const struct tlbi_op *op, gva_t va, unsigned shift)
 {
     if (op->size == 0) {

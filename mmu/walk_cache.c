@@ -9,7 +9,15 @@
 #include <string.h>
 
 #include "mmu/tlb.h"
+#include "dirty_priv.h"
 #include "tlb_priv.h"
+
+struct walk_cache_saved {
+    unsigned used;
+    uint64_t clock;
+    uint64_t *tags, *stamps;
+    struct walk_cache_entry *entries;
+};
 
 struct walk_cache {
     unsigned capacity;
@@ -19,6 +27,8 @@ struct walk_cache {
     uint64_t *stamps;
     struct walk_cache_entry *entries;
     struct tlb_counters *counters;
+    struct walk_cache_saved *saved; /* NULL: no checkpoint */
+    struct dirty_set dirty;         /* slots that differ from it, maybe more */
 };
 
 struct walk_cache *walk_cache_new(unsigned entries,
@@ -41,9 +51,22 @@ struct walk_cache *walk_cache_new(unsigned entries,
     return wc;
 }
 
+static void saved_free(struct walk_cache *wc)
+{
+    if (wc->saved) {
+        free(wc->saved->tags);
+        free(wc->saved->stamps);
+        free(wc->saved->entries);
+        free(wc->saved);
+        wc->saved = NULL;
+    }
+    dirty_fini(&wc->dirty);
+}
+
 void walk_cache_free(struct walk_cache *wc)
 {
     if (wc) {
+        saved_free(wc);
         free(wc->tags);
         free(wc->stamps);
         free(wc->entries);
@@ -63,6 +86,7 @@ void walk_cache_copy(struct walk_cache *to, const struct walk_cache *from)
     memcpy(to->tags, from->tags, from->capacity * sizeof(*to->tags));
     memcpy(to->stamps, from->stamps, from->capacity * sizeof(*to->stamps));
     memcpy(to->entries, from->entries, from->capacity * sizeof(*to->entries));
+    dirty_mark_all(&to->dirty, to->capacity);
 }
 
 static uint64_t table_tag(gva_t va, uint16_t asid, unsigned level)
@@ -100,6 +124,7 @@ const struct walk_cache_entry *walk_cache_lookup(struct walk_cache *wc,
     }
     wc->counters->table_hits++;
     wc->stamps[best] = ++wc->clock;
+    dirty_mark(&wc->dirty, best);
     return &wc->entries[best];
 }
 
@@ -139,6 +164,7 @@ void walk_cache_insert(struct walk_cache *wc,
         return;
     }
     slot = choose_slot(wc, tag);
+    dirty_mark(&wc->dirty, slot);
     wc->tags[slot] = tag;
     wc->stamps[slot] = ++wc->clock;
     wc->entries[slot] = *entry;
@@ -155,6 +181,7 @@ void walk_cache_invalidate(struct walk_cache *wc, const struct tlbi_op *op)
     }
     for (unsigned i = 0; i < wc->used; i++) {
         if (wc->tags[i] && tlbi_matches_table(op, &wc->entries[i])) {
+            dirty_mark(&wc->dirty, i);
             wc->tags[i] = 0;
             wc->entries[i].valid = false;
             wc->counters->table_invalidated++;
@@ -185,4 +212,59 @@ void walk_cache_foreach(const struct walk_cache *wc,
             return;
         }
     }
+}
+
+/* --- checkpoints --- */
+
+static bool saved_new(struct walk_cache *wc)
+{
+    struct walk_cache_saved *saved = calloc(1, sizeof(*saved));
+
+    if (!saved) {
+        return false;
+    }
+    wc->saved = saved;
+    saved->tags = calloc(wc->capacity, sizeof(*saved->tags));
+    saved->stamps = calloc(wc->capacity, sizeof(*saved->stamps));
+    saved->entries = calloc(wc->capacity, sizeof(*saved->entries));
+    if (!saved->tags || !saved->stamps || !saved->entries ||
+        !dirty_init(&wc->dirty, wc->capacity)) {
+        saved_free(wc);
+        return false;
+    }
+    return true;
+}
+
+bool walk_cache_checkpoint(struct walk_cache *wc)
+{
+    size_t slot;
+
+    if (!wc->saved) {
+        if (!saved_new(wc)) {
+            return false;
+        }
+        dirty_mark_all(&wc->dirty, wc->used);
+    }
+    while (dirty_take(&wc->dirty, &slot)) {
+        wc->saved->tags[slot] = wc->tags[slot];
+        wc->saved->stamps[slot] = wc->stamps[slot];
+        wc->saved->entries[slot] = wc->entries[slot];
+    }
+    wc->saved->used = wc->used;
+    wc->saved->clock = wc->clock;
+    return true;
+}
+
+void walk_cache_rollback(struct walk_cache *wc)
+{
+    const struct walk_cache_saved *saved = wc->saved;
+    size_t slot;
+
+    while (dirty_take(&wc->dirty, &slot)) {
+        wc->tags[slot] = saved->tags[slot];
+        wc->stamps[slot] = saved->stamps[slot];
+        wc->entries[slot] = saved->entries[slot];
+    }
+    wc->used = saved->used;
+    wc->clock = saved->clock;
 }

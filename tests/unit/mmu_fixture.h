@@ -23,6 +23,11 @@ struct fake_mem {
     uint64_t words[FAKE_PAGES * 512];
     unsigned used;  /* pages given out */
     unsigned reads; /* descriptors that a walker has read */
+    unsigned swaps; /* times that a walker has called cas64 */
+    /* Before swap n (from 0) someone else stores rival[n], while n < rivals. */
+    uint64_t rival[4];
+    unsigned rivals;
+    bool stubborn; /* every swap fails */
 };
 
 static inline bool fake_read64(void *opaque, gpa_t pa, uint64_t *out)
@@ -38,9 +43,33 @@ static inline bool fake_read64(void *opaque, gpa_t pa, uint64_t *out)
     return true;
 }
 
+static inline bool fake_cas64(void *opaque, gpa_t pa, uint64_t expected,
+                              uint64_t desired)
+{
+    struct fake_mem *mem = opaque;
+    uint64_t *word = &mem->words[(pa - FAKE_BASE) / 8];
+    unsigned n = mem->swaps++;
+
+    if (n < mem->rivals) {
+        *word = mem->rival[n];
+    }
+    if (*word != expected || mem->stubborn) {
+        return false;
+    }
+    *word = desired;
+    return true;
+}
+
 static inline struct walk_mem fake_walk_mem(struct fake_mem *mem)
 {
     return (struct walk_mem){.read64 = fake_read64, .opaque = mem};
+}
+
+/* Memory that hardware may update. */
+static inline struct walk_mem fake_updatable(struct fake_mem *mem)
+{
+    return (struct walk_mem){
+        .read64 = fake_read64, .opaque = mem, .cas64 = fake_cas64};
 }
 
 static inline gpa_t fake_page(struct fake_mem *mem)

@@ -71,7 +71,8 @@ static inline bool same_answer(const struct ref_answer *a,
     return a->base == b->base && a->shift == b->shift && a->level == b->level &&
            a->r1 == b->r1 && a->w1 == b->w1 && a->x1 == b->x1 &&
            a->r0 == b->r0 && a->w0 == b->w0 && a->x0 == b->x0 &&
-           a->attr == b->attr && a->sh == b->sh && a->global == b->global;
+           a->attr == b->attr && a->sh == b->sh && a->global == b->global &&
+           a->clean == b->clean;
 }
 
 static inline bool same_translation(const struct ref_answer *a,
@@ -82,7 +83,8 @@ static inline bool same_translation(const struct ref_answer *a,
 
     return t->base == a->base && t->page_shift == a->shift &&
            t->level == a->level && t->perms == perms &&
-           t->attr_index == a->attr && t->sh == a->sh && t->global == a->global;
+           t->attr_index == a->attr && t->sh == a->sh &&
+           t->global == a->global && t->dbm == a->clean;
 }
 
 /* An operand close to `va`; hints and odd granules now and then. */

@@ -25,6 +25,9 @@ struct ref_answer {
     bool r1, w1, x1, r0, w0, x0;
     unsigned attr, sh;
     bool global;
+    bool clean; /* would have W were it not for AP[2]: hardware dirty state */
+    /* What hardware makes of the leaf at `address`; desc if nothing. */
+    uint64_t address, desc, new_desc;
 };
 
 /* What one descriptor does: ends the walk, or leads to another table. */
@@ -80,11 +83,15 @@ static inline unsigned ref_low_bit(unsigned level)
     return low[level];
 }
 
+/* `updates`: hardware can write to this memory. */
 static inline void ref_leaf(const struct ref_regs *regs, uint64_t d,
-                            unsigned level, struct ref_step *step)
+                            unsigned level, bool updates, struct ref_step *step)
 {
     struct ref_answer *a = &step->answer;
     bool wxn = ref_bit(regs->sctlr, 19);
+    bool ha = ref_bit(regs->tcr, 39), hd = ha && ref_bit(regs->tcr, 40);
+    bool is_clean = hd && ref_bit(d, 51) && ref_bit(d, 7);
+    unsigned ap = (unsigned)ref_bits(d, 7, 6);
 
     a->shift = ref_low_bit(level);
     a->base = ref_bits(d, 47, a->shift) << a->shift;
@@ -94,10 +101,14 @@ static inline void ref_leaf(const struct ref_regs *regs, uint64_t d,
         return;
     }
     if (!ref_bit(d, 10)) {
-        a->fault = WALK_FAULT_ACCESS_FLAG;
-        return;
+        if (!ha || !updates) {
+            a->fault = WALK_FAULT_ACCESS_FLAG;
+            return;
+        }
+        a->new_desc |= UINT64_C(1) << 10;
     }
-    switch (ref_bits(d, 7, 6)) {
+    /* Dirty state managed by hardware: AP[2] is effectively 0. */
+    switch (hd && ref_bit(d, 51) ? ap & 1 : ap) {
     case 0:
         a->r1 = a->w1 = true;
         break;
@@ -124,6 +135,10 @@ static inline void ref_leaf(const struct ref_regs *regs, uint64_t d,
     }
     if (wxn && a->w0) {
         a->x0 = false;
+    }
+    if (is_clean) {
+        a->clean = a->w1;
+        a->w1 = a->w0 = false;
     }
     a->attr = (unsigned)ref_bits(d, 4, 2);
     a->sh = (unsigned)ref_bits(d, 9, 8);
@@ -163,7 +178,10 @@ static inline struct ref_step ref_step(const struct ref_regs *regs,
     }
     if ((ref_bits(d, 1, 0) == 3 && level == 3) ||
         (ref_bits(d, 1, 0) == 1 && (level == 1 || level == 2))) {
-        ref_leaf(regs, d, level, &step);
+        step.answer.address =
+            table + 8 * ref_bits(va, high, ref_low_bit(level));
+        step.answer.desc = step.answer.new_desc = d;
+        ref_leaf(regs, d, level, mem->cas64 != NULL, &step);
         return step;
     }
     step.answer.fault = WALK_FAULT_TRANSLATION;
@@ -227,6 +245,34 @@ ref_walk(const struct ref_regs *regs, const struct walk_mem *mem, uint64_t va)
         }
         high = ref_low_bit(level) - 1;
     }
+}
+
+/*
+ * A write, hardware's management of dirty state included: the answer has W if
+ * the page was clean, and new_desc is what memory then has.
+ */
+static inline struct ref_answer ref_write(const struct ref_regs *regs,
+                                          const struct walk_mem *mem,
+                                          uint64_t va, bool el0, bool pan)
+{
+    struct ref_answer a = ref_walk(regs, mem, va);
+    bool off = !ref_bit(regs->sctlr, 0);
+    bool clean = a.clean && mem->cas64;
+
+    if (a.fault != WALK_OK) {
+        return a;
+    }
+    if (el0 ? !a.w0 && !(clean && a.r0) : !a.w1 && !clean) {
+        a.fault = WALK_FAULT_PERMISSION;
+    } else if (!el0 && pan && a.r0 && !off) {
+        a.fault = WALK_FAULT_PERMISSION;
+    } else if (clean) {
+        a.new_desc &= ~(UINT64_C(1) << 7);
+        a.clean = false;
+        a.w1 = true;
+        a.w0 = a.r0;
+    }
+    return a;
 }
 
 /* --- TLBI: raw CRm, op2 and Xt (op1 0, CRn 8) --- */

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Property tests: walks, lookups and TLBIs of mmu equal the naive reference's.
+ * Property tests: walks, and writes through them, equal the naive reference's,
+ * with and without hardware management of AF and dirty state.
  */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mmu/tlb.h"
 #include "mmu_fixture.h"
 #include "mmu_random.h"
 #include "mmu_reference.h"
-
-/* --- 1: a walk equals the reference's walk --- */
 
 /* Bits that mean something, in unusual company: [51:48], [58:55], DBM... */
 static uint64_t random_desc(struct rng *rng)
@@ -97,11 +95,34 @@ static gva_t random_va(struct rng *rng, const struct ref_regs *regs)
     return va;
 }
 
+/* One word holds what it should, and it is the only one touched. */
+static void check_update(struct fake_mem *mem, unsigned swaps,
+                         const struct ref_answer *expected,
+                         const struct walk_result *got, unsigned round)
+{
+    bool update = expected->new_desc != expected->desc;
+
+    REQUIRE(mem->swaps - swaps == update && walk_updated(got) == update,
+            "seed %" PRIu64 " round %u: %u swaps for a leaf %" PRIx64,
+            base_seed, round, mem->swaps - swaps, expected->desc);
+    if (update) {
+        uint64_t *word = fake_word(mem, expected->address);
+
+        REQUIRE(*word == expected->new_desc &&
+                    got->desc_address == expected->address &&
+                    got->desc == expected->desc &&
+                    got->new_desc == expected->new_desc,
+                "seed %" PRIu64 " round %u: %" PRIx64 " became %" PRIx64
+                ", not %" PRIx64,
+                base_seed, round, expected->desc, *word, expected->new_desc);
+        *word = expected->desc; /* keep the memory as random as it was */
+    }
+}
+
 START_TEST(a_walk_equals_the_reference_walk)
 {
     struct fake_mem *mem = calloc(1, sizeof(*mem));
-    struct walk_mem reader = fake_walk_mem(mem);
-    unsigned seen[6][4] = {{0}};
+    unsigned seen[6][4] = {{0}}, updates = 0, clean = 0;
 
     for (unsigned round = 0; round < 300; round++) {
         struct rng rng = rng_for(1000 + round);
@@ -111,8 +132,11 @@ START_TEST(a_walk_equals_the_reference_walk)
         }
         for (unsigned i = 0; i < 4000; i++) {
             struct ref_regs regs = random_regs(&rng);
+            struct walk_mem reader =
+                percent(&rng, 40) ? fake_updatable(mem) : fake_walk_mem(mem);
             gva_t va = random_va(&rng, &regs);
             struct ref_answer expected = ref_walk(&regs, &reader, va);
+            unsigned swaps = mem->swaps;
             struct regime regime;
             struct walk_result got;
 
@@ -128,7 +152,10 @@ START_TEST(a_walk_equals_the_reference_walk)
                     ": fault %d level %u, not %d %u",
                     base_seed, round, regs.tcr, va, got.fault, got.level,
                     expected.fault, expected.level);
+            check_update(mem, swaps, &expected, &got, round);
             seen[expected.fault][expected.level]++;
+            updates += walk_updated(&got);
+            clean += expected.clean;
         }
     }
     /* The generator reaches every outcome that exists, many times. */
@@ -141,209 +168,95 @@ START_TEST(a_walk_equals_the_reference_walk)
             ck_assert_uint_gt(seen[WALK_FAULT_EXTERNAL][level], 50);
         }
     }
+    ck_assert_uint_gt(updates, 1000);
+    ck_assert_uint_gt(clean, 1000);
     free(mem);
 }
 END_TEST
 
-/* --- 2: a TLBI removes exactly what its operand names --- */
-
-#define MANY 48
-
-/* Few values for each index, so that operands often meet entries. */
-static gva_t near_va(struct rng *rng)
+/* What a processor does about a write: walk, check, mark dirty. */
+static struct walk_result write_through(const struct regime *regime,
+                                        const struct walk_mem *mem, gva_t va,
+                                        const struct access *access)
 {
-    gva_t va = 0;
+    struct walk_result r = walk_stage1(regime, mem, va);
+    struct walk_result dirty;
 
-    for (unsigned level = 0; level < 4; level++) {
-        static const uint64_t indices[] = {0, 1, 2, 511};
-
-        va |= indices[below(rng, 4)] << (39 - 9 * level);
+    if (r.fault != WALK_OK) {
+        return r;
     }
-    return percent(rng, 40) ? va | UINT64_C(0xffff) << 48 : va;
+    if (mem->cas64 && translation_needs_dirty(&r.t, access)) {
+        (void)walk_mark_dirty(regime, mem, NULL, va, access, &dirty);
+        /* As one update, if the walk has set AF before. */
+        if (walk_updated(&r)) {
+            dirty.desc = r.desc;
+        }
+        return dirty;
+    }
+    r.fault = translation_check(&r.t, access);
+    return r;
 }
 
-struct known_leaf {
-    gva_t va;
-    uint16_t asid;
-    unsigned level;
-    bool global, gone;
-};
-
-struct population {
-    struct tlb *tlb;
-    struct known_leaf leaf[MANY];
-    struct walk_cache_entry table[MANY];
-    unsigned leaves, tables;
-    uint64_t seed;
-};
-
-static void add_leaf(struct population *p, struct rng *rng)
+START_TEST(a_write_equals_the_reference_write)
 {
-    struct known_leaf *leaf = &p->leaf[p->leaves];
-    struct translation t;
-    struct tlb_entry old;
+    struct fake_mem *mem = calloc(1, sizeof(*mem));
+    unsigned allowed = 0, refused = 0, marked = 0, both = 0;
 
-    leaf->level = 1 + below(rng, 3);
-    leaf->va = near_va(rng) & ~((UINT64_C(1) << (39 - 9 * leaf->level)) - 1);
-    leaf->asid = (uint16_t)(1 + below(rng, 3));
-    leaf->global = percent(rng, 30);
-    leaf->gone = false;
-    t = (struct translation){.base = p->leaves * (UINT64_C(1) << 30),
-                             .page_shift = (uint8_t)(39 - 9 * leaf->level),
-                             .level = (uint8_t)leaf->level,
-                             .perms = PERM_R1,
-                             .global = leaf->global};
-    REQUIRE(tlb_insert(p->tlb, leaf->va, leaf->asid, &t, &old), "refused");
-    if (old.valid) {
-        p->leaf[old.t.base >> 30].gone = true;
-    }
-    p->leaves++;
-}
+    for (unsigned round = 0; round < 300; round++) {
+        struct rng rng = rng_for(5000000 + round);
 
-static void add_table(struct population *p, struct rng *rng)
-{
-    struct walk_cache_entry *table = &p->table[p->tables];
+        for (size_t i = 0; i < FAKE_PAGES * 512; i++) {
+            mem->words[i] = random_desc(&rng);
+        }
+        for (unsigned i = 0; i < 4000; i++) {
+            struct ref_regs regs = random_regs(&rng);
+            struct walk_mem reader =
+                percent(&rng, 80) ? fake_updatable(mem) : fake_walk_mem(mem);
+            struct access access = {.type = ACCESS_WRITE,
+                                    .el0 = percent(&rng, 50),
+                                    .pan = percent(&rng, 30)};
+            bool at_once = percent(&rng, 50);
+            gva_t va = random_va(&rng, &regs);
+            struct ref_answer expected;
+            unsigned swaps = mem->swaps;
+            struct regime regime;
+            struct walk_result got;
 
-    table->level = (uint8_t)below(rng, 3);
-    table->va = near_va(rng) & ~((UINT64_C(1) << (39 - 9 * table->level)) - 1);
-    table->asid = (uint16_t)(1 + below(rng, 3));
-    table->next_table = p->tables;
-    for (unsigned i = 0; i < p->tables; i++) {
-        if (p->table[i].va == table->va && p->table[i].asid == table->asid &&
-            p->table[i].level == table->level) {
-            return; /* would replace it */
+            regs.tcr |= percent(&rng, 70) ? TCR_HA | TCR_HD : 0;
+            expected = ref_write(&regs, &reader, va, access.el0, access.pan);
+            regime_decode(&regime, regs.sctlr, regs.tcr, regs.ttbr[0],
+                          regs.ttbr[1]);
+            if (at_once) {
+                (void)walk_mark_dirty(&regime, &reader, NULL, va, &access,
+                                      &got);
+            } else {
+                got = write_through(&regime, &reader, va, &access);
+                /* In two steps it may take two swaps. */
+                if (mem->swaps - swaps == 2) {
+                    swaps++;
+                    both++;
+                }
+            }
+            REQUIRE(
+                got.fault == expected.fault &&
+                    (got.fault == WALK_OK || got.fault == WALK_FAULT_PERMISSION
+                         ? same_translation(&expected, &got.t)
+                         : got.level == expected.level),
+                "seed %" PRIu64 " round %u: tcr %" PRIx64 " va %" PRIx64
+                " leaf %" PRIx64 ": write fault %d, not %d",
+                base_seed, round, regs.tcr, va, expected.desc, got.fault,
+                expected.fault);
+            check_update(mem, swaps, &expected, &got, round);
+            allowed += got.fault == WALK_OK;
+            refused += got.fault == WALK_FAULT_PERMISSION;
+            marked += (got.desc ^ got.new_desc) >> 7 & 1;
         }
     }
-    walk_cache_insert(tlb_walk_cache(p->tlb), table);
-    p->table[p->tables].valid = true;
-    p->tables++;
-}
-
-static void expect_gone(void *opaque, const struct tlb_entry *entry)
-{
-    struct population *p = opaque;
-    struct known_leaf *leaf = &p->leaf[entry->t.base >> 30];
-
-    REQUIRE(!leaf->gone, "seed %" PRIu64 ": dropped twice", p->seed);
-    leaf->gone = true;
-}
-
-static bool expect_valid(void *opaque, const struct walk_cache_entry *entry)
-{
-    struct population *p = opaque;
-
-    REQUIRE(p->table[entry->next_table].valid,
-            "seed %" PRIu64 ": a table of level %u was kept", p->seed,
-            entry->level);
-    return true;
-}
-
-/* The naive lookup: of all entries that match, the smallest page. */
-static const struct known_leaf *naive_lookup(const struct population *p,
-                                             gva_t va, uint16_t asid)
-{
-    const struct known_leaf *best = NULL;
-
-    for (unsigned i = 0; i < p->leaves; i++) {
-        const struct known_leaf *leaf = &p->leaf[i];
-        unsigned shift = 39 - 9 * leaf->level;
-
-        if (!leaf->gone && va >> shift == leaf->va >> shift &&
-            (leaf->global || leaf->asid == asid) &&
-            (!best || leaf->level > best->level)) {
-            best = leaf;
-        }
-    }
-    return best;
-}
-
-static void compare_lookups(const struct population *p, struct rng *rng)
-{
-    for (unsigned i = 0; i < 60; i++) {
-        gva_t va = near_va(rng) + below(rng, 4096);
-        uint16_t asid = (uint16_t)(1 + below(rng, 3));
-        const struct known_leaf *known = naive_lookup(p, va, asid);
-        const struct tlb_entry *got = tlb_lookup(p->tlb, va, asid);
-
-        REQUIRE(!known == !got && (!known || (known->va == got->va &&
-                                              known->level == got->t.level)),
-                "seed %" PRIu64 ": lookup of %" PRIx64 " asid %u", p->seed, va,
-                asid);
-    }
-}
-
-static void compare_removal(struct population *p, struct rng *rng)
-{
-    gva_t va = near_va(rng);
-    struct ref_tlbi raw = random_tlbi(rng, va, (uint16_t)(1 + below(rng, 3)));
-    struct known_leaf before[MANY];
-    struct tlbi_op op;
-    size_t expected = 0, tables = 0, removed;
-
-    memcpy(before, p->leaf, sizeof(before));
-    REQUIRE(tlbi_decode(0, 8, raw.crm, raw.op2, raw.xt, true, &op) &&
-                (op.scope == TLBI_LOCAL) == ref_tlbi_is_local(&raw),
-            "CRm %u op2 %u", raw.crm, raw.op2);
-    for (unsigned i = 0; i < p->tables; i++) {
-        const struct walk_cache_entry *table = &p->table[i];
-
-        if (table->valid && ref_tlbi_drops(&raw, true, table->va, table->asid,
-                                           table->level, true, false)) {
-            p->table[i].valid = false;
-        }
-        tables += p->table[i].valid;
-    }
-    for (unsigned i = 0; i < p->leaves; i++) {
-        before[i].gone =
-            before[i].gone ||
-            ref_tlbi_drops(&raw, true, before[i].va, before[i].asid,
-                           before[i].level, false, before[i].global);
-        expected += before[i].gone != p->leaf[i].gone;
-    }
-    removed = tlb_invalidate(p->tlb, &op, expect_gone, p);
-    REQUIRE(removed == expected,
-            "seed %" PRIu64 ": %s xt %" PRIx64 ": removed %zu, not %zu",
-            p->seed, tlbi_name(&op), raw.xt, removed, expected);
-    for (unsigned i = 0; i < p->leaves; i++) {
-        REQUIRE(before[i].gone == p->leaf[i].gone,
-                "seed %" PRIu64 ": %s xt %" PRIx64 " entry %" PRIx64
-                " level %u asid %u: gone %d",
-                p->seed, tlbi_name(&op), raw.xt, before[i].va, before[i].level,
-                before[i].asid, p->leaf[i].gone);
-    }
-    walk_cache_foreach(tlb_walk_cache(p->tlb), expect_valid, p);
-    REQUIRE(walk_cache_occupancy(tlb_walk_cache(p->tlb)) == tables,
-            "seed %" PRIu64 ": %s xt %" PRIx64 " took too many tables", p->seed,
-            tlbi_name(&op), raw.xt);
-}
-
-START_TEST(an_operation_removes_exactly_what_it_names)
-{
-    uint64_t removed = 0, tables = 0;
-
-    for (unsigned round = 0; round < 3000; round++) {
-        struct rng rng = rng_for(100000 + round);
-        /* No set can overflow: what is missing has been removed. */
-        struct tlb_config config = {.sets = 1u << below(&rng, 7),
-                                    .ways = MANY,
-                                    .walk_cache_entries = MANY};
-        struct population p = {.tlb = tlb_new(&config), .seed = base_seed};
-
-        for (unsigned i = 0; i < MANY; i++) {
-            add_leaf(&p, &rng);
-            add_table(&p, &rng);
-        }
-        compare_lookups(&p, &rng);
-        for (unsigned i = 0; i < 8; i++) {
-            compare_removal(&p, &rng);
-        }
-        compare_lookups(&p, &rng);
-        removed += tlb_counters(p.tlb)->invalidated;
-        tables += tlb_counters(p.tlb)->table_invalidated;
-        tlb_free(p.tlb);
-    }
-    ck_assert_uint_gt(removed, 3000);
-    ck_assert_uint_gt(tables, 3000);
+    ck_assert_uint_gt(allowed, 10000);
+    ck_assert_uint_gt(refused, 10000);
+    ck_assert_uint_gt(marked, 10000);
+    ck_assert_uint_gt(both, 100);
+    free(mem);
 }
 END_TEST
 
@@ -357,7 +270,7 @@ int main(void)
     seed_init();
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_walk_equals_the_reference_walk);
-    tcase_add_test(tc, an_operation_removes_exactly_what_it_names);
+    tcase_add_test(tc, a_write_equals_the_reference_write);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_VERBOSE);

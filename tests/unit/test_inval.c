@@ -183,6 +183,59 @@ START_TEST(a_copy_of_a_queue_owes_the_same)
 }
 END_TEST
 
+START_TEST(a_look_at_what_waits_takes_nothing)
+{
+    struct inval_queue *queue = inval_queue_new(2, 3);
+    struct inval_item item;
+
+    ck_assert(!inval_peek(queue, 0, &item));
+    post(queue, 0, 1);
+    ck_assert(inval_take(queue, &item)); /* the ring wraps from here */
+    post(queue, 1, 2);
+    post(queue, 0, 3);
+    post(queue, 1, 4);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert(inval_peek(queue, i, &item));
+        ck_assert_uint_eq(item.ticket, i + 2);
+        ck_assert_uint_eq(item.issuer, i % 2 == 0);
+    }
+    ck_assert(!inval_peek(queue, 3, &item));
+    ck_assert_uint_eq(inval_pending(queue), 3);
+    post(queue, 0, 5); /* all becomes one flush */
+    ck_assert(inval_peek(queue, 0, &item));
+    ck_assert_uint_eq(item.issuer, INVAL_EVERYONE);
+    ck_assert_int_eq(item.op.kind, TLBI_ALL);
+    ck_assert(!inval_peek(queue, 1, &item));
+    inval_queue_free(queue);
+}
+END_TEST
+
+START_TEST(a_rolled_back_queue_owes_what_it_owed)
+{
+    struct inval_queue *queue = inval_queue_new(512, 2);
+    struct inval_item item;
+
+    inval_rollback(queue); /* no checkpoint: nothing happens */
+    post(queue, 511, 1);
+    ck_assert(inval_checkpoint(queue));
+    for (unsigned round = 0; round < 3; round++) {
+        ck_assert(inval_take(queue, &item));
+        ck_assert_uint_eq(item.ticket, 1);
+        inval_acknowledge(queue, item.issuer, item.ticket);
+        ck_assert(!inval_owed(queue, 511));
+        for (unsigned i = 0; i < 5; i++) {
+            post(queue, i, 1);
+        }
+        ck_assert(inval_owed(queue, 3));
+        inval_rollback(queue);
+        ck_assert(inval_owed(queue, 511) && !inval_owed(queue, 3));
+        ck_assert_uint_eq(inval_pending(queue), 1);
+        ck_assert_uint_eq(inval_overflows(queue), round + 1);
+    }
+    inval_queue_free(queue);
+}
+END_TEST
+
 START_TEST(queues_and_domains_of_nothing_are_refused)
 {
     ck_assert_ptr_null(inval_queue_new(0, 4));
@@ -412,6 +465,8 @@ int main(void)
     tcase_add_test(queue,
                    an_earlier_full_flush_does_not_acknowledge_for_a_later_one);
     tcase_add_test(queue, a_copy_of_a_queue_owes_the_same);
+    tcase_add_test(queue, a_look_at_what_waits_takes_nothing);
+    tcase_add_test(queue, a_rolled_back_queue_owes_what_it_owed);
     tcase_add_test(queue, queues_and_domains_of_nothing_are_refused);
     suite_add_tcase(suite, queue);
 

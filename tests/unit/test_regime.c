@@ -130,6 +130,26 @@ START_TEST(mmu_and_wxn_come_from_sctlr)
 }
 END_TEST
 
+static const struct {
+    uint64_t tcr;
+    bool ha, hd;
+} hafdbs_cases[] = {
+    {0, false, false},
+    {TCR_HA, true, false},
+    {TCR_HD, false, false},
+    {TCR_HA | TCR_HD, true, true},
+    {~(TCR_HA | TCR_HD), false, false},
+};
+
+START_TEST(dirty_state_is_managed_only_together_with_the_access_flag)
+{
+    struct regime r = decode(hafdbs_cases[_i].tcr, 0, 0);
+
+    ck_assert_int_eq(r.ha, hafdbs_cases[_i].ha);
+    ck_assert_int_eq(r.hd, hafdbs_cases[_i].hd);
+}
+END_TEST
+
 #define TBI_NONE 0
 #define TBI_LOW TCR_TBI0
 #define TBI_HIGH TCR_TBI1
@@ -211,6 +231,9 @@ int main(void)
                         0, 8);
     tcase_add_test(tc, bits_of_each_half_are_kept_apart);
     tcase_add_test(tc, mmu_and_wxn_come_from_sctlr);
+    tcase_add_loop_test(
+        tc, dirty_state_is_managed_only_together_with_the_access_flag, 0,
+        COUNT(hafdbs_cases));
     tcase_add_loop_test(tc, addresses_select_a_half_or_none, 0,
                         COUNT(select_cases));
     suite_add_tcase(suite, tc);

@@ -457,6 +457,46 @@ START_TEST(a_tlb_may_have_no_walk_cache)
 }
 END_TEST
 
+START_TEST(a_rollback_brings_entries_back_as_never_granted)
+{
+    struct tlb *tlb = make(4, 2, TLB_LRU, 4);
+    struct walk_cache_entry table = {.va = 0x200000, .asid = 1, .level = 2};
+    struct tlbi_op all = {.kind = TLBI_ALL};
+    uint64_t lookups;
+
+    put(tlb, 0x1000, 1, 0x80000000, 12, false);
+    put(tlb, 0x2000, 1, 0x90000000, 12, false);
+    tlb_lookup(tlb, 0x1000, 1)->owner_tag = 99;
+    walk_cache_insert(tlb_walk_cache(tlb), &table);
+    ck_assert(tlb_checkpoint(tlb));
+    for (unsigned round = 0; round < 3; round++) {
+        tlb_lookup(tlb, 0x2000, 1)->owner_tag = 98;
+        tlb_invalidate(tlb, &all, NULL, NULL);
+        put(tlb, 0x1000, 1, 0xa0000000, 12, false);
+        lookups = tlb_counters(tlb)->lookups;
+        tlb_rollback(tlb);
+        ck_assert_uint_eq(tlb_counters(tlb)->lookups, lookups);
+        ck_assert_uint_eq(tlb_occupancy(tlb), 2);
+        ck_assert_uint_eq(tlb_peek(tlb, 0x1000, 1)->t.base, 0x80000000);
+        ck_assert_uint_eq(tlb_peek(tlb, 0x1000, 1)->owner_tag, 0);
+        ck_assert_uint_eq(tlb_peek(tlb, 0x2000, 1)->owner_tag, 0);
+        ck_assert_uint_eq(walk_cache_occupancy(tlb_walk_cache(tlb)), 1);
+    }
+    tlb_free(tlb);
+}
+END_TEST
+
+START_TEST(a_rollback_without_a_checkpoint_does_nothing)
+{
+    struct tlb *tlb = make(4, 2, TLB_LRU, 4);
+
+    put(tlb, 0x1000, 1, 0x80000000, 12, false);
+    tlb_rollback(tlb);
+    ck_assert_ptr_nonnull(tlb_lookup(tlb, 0x1000, 1));
+    tlb_free(tlb);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tlb");
@@ -488,6 +528,8 @@ int main(void)
     tcase_add_test(
         tc, the_walk_cache_replaces_the_same_table_and_evicts_the_oldest);
     tcase_add_test(tc, a_tlb_may_have_no_walk_cache);
+    tcase_add_test(tc, a_rollback_brings_entries_back_as_never_granted);
+    tcase_add_test(tc, a_rollback_without_a_checkpoint_does_nothing);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -264,13 +264,12 @@ static bool same_letters(const char *a, const char *b)
            strspn(b, a) == strlen(b);
 }
 
-static void remove_and_compare(int row, unsigned sets, unsigned ways)
+static void remove_and_compare(const struct tlbi_op *op, const char *expected,
+                               int row, unsigned sets, unsigned ways)
 {
     struct tlb_config config = {
         .sets = sets, .ways = ways, .walk_cache_entries = 16};
     struct tlb *tlb = tlb_new(&config);
-    struct tlbi_op op =
-        operation(removal_cases[row].name, removal_cases[row].xt);
     char left[32] = "";
     unsigned drops = 0;
     size_t removed;
@@ -291,7 +290,7 @@ static void remove_and_compare(int row, unsigned sets, unsigned ways)
         walk_cache_insert(tlb_walk_cache(tlb), &entry);
     }
     ck_assert_uint_eq(tlb_occupancy(tlb), COUNT(leaves));
-    removed = tlb_invalidate(tlb, &op, dropped, &drops);
+    removed = tlb_invalidate(tlb, op, dropped, &drops);
     for (int i = 0; i < COUNT(leaves); i++) {
         if (tlb_peek(tlb, leaves[i].va, leaves[i].asid)) {
             left[strlen(left)] = leaves[i].letter;
@@ -300,18 +299,76 @@ static void remove_and_compare(int row, unsigned sets, unsigned ways)
     ck_assert_uint_eq(removed, drops);
     ck_assert_uint_eq(removed + strlen(left), COUNT(leaves));
     walk_cache_foreach(tlb_walk_cache(tlb), left_table, left);
-    ck_assert_msg(same_letters(left, removal_cases[row].left),
-                  "row %d, %s, %u sets: left %s, not %s", row,
-                  removal_cases[row].name, sets, left, removal_cases[row].left);
+    ck_assert_msg(same_letters(left, expected),
+                  "row %d, %s, %u sets: left %s, not %s", row, tlbi_name(op),
+                  sets, left, expected);
     tlb_free(tlb);
 }
 
 START_TEST(operations_remove_what_they_name_and_nothing_else)
 {
+    struct tlbi_op op = operation(removal_cases[_i].name, removal_cases[_i].xt);
+
     /* Few sets: all are looked at. Many: only those of the operand. */
-    remove_and_compare(_i, 1, 16);
-    remove_and_compare(_i, 64, 8);
-    remove_and_compare(_i, 65536, 8);
+    remove_and_compare(&op, removal_cases[_i].left, _i, 1, 16);
+    remove_and_compare(&op, removal_cases[_i].left, _i, 64, 8);
+    remove_and_compare(&op, removal_cases[_i].left, _i, 65536, 8);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    uint64_t xt;
+    bool tables, operands;
+    const char *left;
+} widen_cases[] = {
+    {"VMALLE1", 0, true, true, ""},
+    {"ASIDE1", XT(1, 0, 0), true, true, "bgkxyz"},
+    /* Last level only becomes all levels. */
+    {"VALE1", XT(1, 0, V4M), false, true, "bgnmhk012xyzK"},
+    {"VALE1", XT(1, 0, V4M), true, false, "bgnmhkxyzK"},
+    {"VAALE1", XT(1, 0, V4M), true, false, "gnmhkK"},
+    {"VAE1", XT(1, 0, V4M), true, true, "bgnmhkxyzK"},
+    /* A wrong hint, and one for another granule, are not looked at. */
+    {"VALE1", XT(1, 6, V4M), true, false, "abgnmhk2xyzK"},
+    {"VALE1", XT(1, 6, V4M), false, true, "bgnmhk012xyzK"},
+    {"VALE1", XT(1, 6, V4M), true, true, "bgnmhkxyzK"},
+    {"VALE1", XT(1, 15, V4M), false, true, "bgnmhk012xyzK"},
+    {"VAE1", XT(1, 5, V4M), false, true, "bgnmhkxyzK"},
+    /* A range becomes everything of the ASID, and what is global. */
+    {"RVALE1", XR(1, 1, 0, 0, 0, V4M), true, false, "bnmhkxyzK"},
+    {"RVALE1", XR(1, 1, 0, 0, 0, V4M), false, true, "b012xyzK"},
+    {"RVALE1", XR(1, 1, 0, 0, 0, V4M), true, true, "bxyz"},
+    {"RVALE1", XR(9, 1, 0, 0, 0, HIGH), true, true, "abnmh012xyzK"},
+    {"RVAALE1", XR(0, 1, 0, 0, 0, V1G), false, true, "012xyzK"},
+    {"RVAAE1", XR(0, 1, 0, 0, 0, V1G), false, true, ""},
+    /* Also one that names nothing. */
+    {"RVAE1", XR(1, 2, 1, 15, 0, V2M), false, true, "bxyz"},
+    {"RVALE1", XR(1, 1, 1, 15, 2, V2M + 0x1000), false, true, "b012xyzK"},
+    {"RVALE1", XR(1, 1, 1, 15, 2, V2M + 0x1000), false, false,
+     "abgnmhk012xyzK"},
+};
+
+START_TEST(widened_operations_remove_what_less_literal_hardware_would)
+{
+    struct tlbi_op op = operation(widen_cases[_i].name, widen_cases[_i].xt);
+
+    tlbi_widen(&op, widen_cases[_i].tables, widen_cases[_i].operands);
+    remove_and_compare(&op, widen_cases[_i].left, _i, 1, 16);
+    remove_and_compare(&op, widen_cases[_i].left, _i, 64, 8);
+    remove_and_compare(&op, widen_cases[_i].left, _i, 65536, 8);
+}
+END_TEST
+
+START_TEST(the_widest_range_reaches_both_ends_of_the_address_space)
+{
+    struct tlbi_op op = operation("RVALE1", XR(1, 1, 0, 0, 0, V4M));
+
+    tlbi_widen(&op, false, true);
+    ck_assert(tlbi_covers(&op, 0, 12));
+    ck_assert(tlbi_covers(&op, UINT64_MAX - 0xfff, 12));
+    ck_assert(tlbi_covers(&op, UINT64_MAX - 0x3fffffff, 30));
+    ck_assert_str_eq(tlbi_name(&op), "RVALE1");
 }
 END_TEST
 
@@ -352,6 +409,10 @@ int main(void)
     tcase_add_test(tc, asids_of_8_bits_ignore_the_upper_byte);
     tcase_add_loop_test(tc, operations_remove_what_they_name_and_nothing_else,
                         0, COUNT(removal_cases));
+    tcase_add_loop_test(
+        tc, widened_operations_remove_what_less_literal_hardware_would, 0,
+        COUNT(widen_cases));
+    tcase_add_test(tc, the_widest_range_reaches_both_ends_of_the_address_space);
     tcase_add_test(tc, last_level_operations_match_no_table);
     tcase_add_test(tc, a_range_at_the_top_of_the_address_space_does_not_wrap);
     suite_add_tcase(suite, tc);

@@ -42,6 +42,10 @@
 #define DESC_SH(sh) ((uint64_t)(sh) << DESC_SH_SHIFT)
 #define DESC_AF (UINT64_C(1) << 10)
 #define DESC_NG (UINT64_C(1) << 11)
+/*
+ * Dirty bit modifier: with TCR.HD, AP[2] is not a permission but the page's
+ * state: 1 writable-clean, 0 writable-dirty. Ignored without.
+ */
 #define DESC_DBM (UINT64_C(1) << 51)
 #define DESC_CONTIGUOUS (UINT64_C(1) << 52)
 #define DESC_PXN (UINT64_C(1) << 53)
@@ -94,7 +98,13 @@ static inline gpa_t desc_next_table(uint64_t desc)
 /*
  * PERM_* of a leaf. `hierarchy` is the union of DESC_HIERARCHY_MASK bits of
  * the table descriptors that led to it (0 when HPD says to ignore them).
+ * `hd`: dirty state is managed by hardware. Then a leaf with DBM counts as
+ * writable in all that follows from it (EL0's W and WXN take X away), but has
+ * no W itself while AP[2] says clean; see desc_is_writable_clean().
  */
-uint8_t desc_perms(uint64_t desc, uint64_t hierarchy, bool wxn);
+uint8_t desc_perms(uint64_t desc, uint64_t hierarchy, bool wxn, bool hd);
+
+/* Does this leaf lack W for no other reason than that it is clean? */
+bool desc_is_writable_clean(uint64_t desc, uint64_t hierarchy, bool hd);
 
 #endif

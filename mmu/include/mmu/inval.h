@@ -52,6 +52,9 @@ bool inval_post(struct inval_queue *queue, uint32_t issuer, uint64_t ticket,
  * the order of taking, as a ticket stands for all the issuer's before it.
  */
 bool inval_take(struct inval_queue *queue, struct inval_item *out);
+/* Item `index` of those waiting, 0 the oldest, without taking it. */
+bool inval_peek(const struct inval_queue *queue, unsigned index,
+                struct inval_item *out);
 void inval_acknowledge(struct inval_queue *queue, uint32_t issuer,
                        uint64_t ticket);
 
@@ -65,6 +68,17 @@ size_t inval_pending(const struct inval_queue *queue);
 uint64_t inval_overflows(const struct inval_queue *queue);
 /* Same sizes only; false, and nothing done, otherwise. */
 bool inval_queue_copy(struct inval_queue *to, const struct inval_queue *from);
+
+/*
+ * A checkpoint remembers what waits, what was taken and what was acknowledged;
+ * a rollback makes it so again, as often as wanted. Both cost what changed
+ * since the last one, next to nothing if nothing did. inval_overflows() goes
+ * on: it tells what happened. False, and no checkpoint any more, when memory
+ * is short.
+ */
+bool inval_checkpoint(struct inval_queue *queue);
+/* Nothing without a checkpoint. */
+void inval_rollback(struct inval_queue *queue);
 
 /* --- one thread: n queues and the tickets of n issuers --- */
 

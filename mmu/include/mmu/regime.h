@@ -41,6 +41,8 @@
 #define TCR_AS (UINT64_C(1) << 36)
 #define TCR_TBI0 (UINT64_C(1) << 37)
 #define TCR_TBI1 (UINT64_C(1) << 38)
+#define TCR_HA (UINT64_C(1) << 39)
+#define TCR_HD (UINT64_C(1) << 40)
 #define TCR_HPD0 (UINT64_C(1) << 41)
 #define TCR_HPD1 (UINT64_C(1) << 42)
 
@@ -71,6 +73,8 @@ struct regime_half {
 struct regime {
     bool mmu_on;
     bool wxn;
+    bool ha;         /* FEAT_HAFDBS: hardware sets the access flag */
+    bool hd;         /* and marks pages dirty; never without ha */
     bool asid16;     /* ASIDs have 16 bits, else 8 */
     uint16_t asid;   /* the current one, from TTBR0 or TTBR1 by TCR.A1 */
     uint8_t pa_bits; /* output size by TCR.IPS, 32..48 */
@@ -81,6 +85,10 @@ struct regime {
  * Unimplemented or reserved granules are treated as 4 KiB (what the
  * architecture asks of an implementation that has only that one); reserved
  * IPS values as 48 bits.
+ *
+ * `ha` and `hd` are always decoded: on a machine without FEAT_HAFDBS, where
+ * the bits are RES0, the caller clears both afterwards, and on one that has
+ * the access flag only, `hd`.
  */
 void regime_decode(struct regime *out, uint64_t sctlr, uint64_t tcr,
                    uint64_t ttbr0, uint64_t ttbr1);

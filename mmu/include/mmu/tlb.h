@@ -6,7 +6,7 @@
  * several sizes, and a global beside a non-global one, may exist for one
  * address, as in hardware when break-before-make was skipped; the smallest
  * page wins, then the lower way. Not synchronised: one owner thread at a time.
- * Memory is allocated in tlb_new() only.
+ * Memory is allocated in tlb_new() and in the first tlb_checkpoint().
  */
 #ifndef MMU_TLB_H
 #define MMU_TLB_H
@@ -81,6 +81,20 @@ void tlb_free(struct tlb *tlb);
 bool tlb_copy(struct tlb *to, const struct tlb *from);
 
 /*
+ * A checkpoint remembers the present contents: entries, replacement state,
+ * walk cache. A rollback makes them so again, as often as wanted, and costs
+ * only what changed since. Counters go on: they tell what happened. There is
+ * one checkpoint; a second one replaces it, and copies only what changed. The
+ * first allocates; false, and no checkpoint, when memory is short.
+ *
+ * Entries that come back have owner_tag 0. One that was neither changed nor
+ * looked up keeps the tag that its owner gave it: tags must not be used again.
+ */
+bool tlb_checkpoint(struct tlb *tlb);
+/* Nothing without a checkpoint. */
+void tlb_rollback(struct tlb *tlb);
+
+/*
  * The entry that translates `va` (canonical) for `asid`, or NULL. Updates
  * replacement state and counters; the pointer is good until the next insert
  * or invalidation. The owner may change owner_tag through it, nothing else.
@@ -90,6 +104,17 @@ struct tlb_entry *tlb_lookup(struct tlb *tlb, gva_t va, uint16_t asid);
 /* The same answer without touching any state. */
 const struct tlb_entry *tlb_peek(const struct tlb *tlb, gva_t va,
                                  uint16_t asid);
+
+/*
+ * All entries that translate `va` (canonical) for `asid`: several sizes, and
+ * of each a global beside a non-global one. In the order in which tlb_lookup()
+ * prefers them, its own answer first; at most `max`, of which
+ * TLB_MATCHING_MAX are always enough. Touches no state. Returns how many were
+ * written; pointers as of tlb_lookup().
+ */
+#define TLB_MATCHING_MAX 6u
+unsigned tlb_matching(struct tlb *tlb, gva_t va, uint16_t asid,
+                      struct tlb_entry **out, unsigned max);
 
 /*
  * Adds the translation of `va` (canonical). An entry of the same page, size

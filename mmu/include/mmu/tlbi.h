@@ -58,6 +58,21 @@ const char *tlbi_name(const struct tlbi_op *op);
 /* Does the operation name any byte of [va, va + 2^shift)? VA kinds only. */
 bool tlbi_covers(const struct tlbi_op *op, gva_t va, unsigned shift);
 
+/*
+ * Makes the operation of hardware that honours it less literally. What it
+ * removes only grows: removing more is always allowed.
+ *
+ *  - `tables`: a last-level operation takes the tables above the leaf too, as
+ *    one for all levels does.
+ *  - `operands`: the TTL hint is dropped, and a range is taken for the whole
+ *    address space (of its ASID and the global entries, or of every ASID):
+ *    also a hint or range that names nothing because of another granule or a
+ *    misaligned start.
+ *
+ * tlbi_name() of the result is that of the wider operation: ask before.
+ */
+void tlbi_widen(struct tlbi_op *op, bool tables, bool operands);
+
 /* Must this entry go? The scope is not looked at. */
 bool tlbi_matches(const struct tlbi_op *op, const struct tlb_entry *entry);
 bool tlbi_matches_table(const struct tlbi_op *op,
