@@ -432,6 +432,140 @@ bool engine_set_sysreg(struct engine *engine, uint32_t key, uint64_t value)
     return cp_write(engine, key, value);
 }
 
+/* --- save and restore --- */
+
+struct engine_state {
+    uc_context *context;
+    gva_t pc;
+};
+
+struct engine_state *engine_state_new(struct engine *engine, GError **error)
+{
+    struct engine_state *state = g_new0(struct engine_state, 1);
+
+    if (!checked(uc_context_alloc(engine->uc, &state->context),
+                 "uc_context_alloc", error) ||
+        !checked(uc_context_save(engine->uc, state->context), "uc_context_save",
+                 error)) {
+        engine_state_free(state);
+        return NULL;
+    }
+    state->pc = engine->pc;
+    return state;
+}
+
+void engine_state_free(struct engine_state *state)
+{
+    if (!state) {
+        return;
+    }
+    if (state->context) {
+        uc_context_free(state->context);
+    }
+    g_free(state);
+}
+
+/*
+ * Both are plain copies of the CPU's register file, which includes what the
+ * engine caches of PSTATE; once the context exists, neither can fail.
+ */
+void engine_state_save(struct engine *engine, struct engine_state *state)
+{
+    (void)uc_context_save(engine->uc, state->context);
+    state->pc = engine->pc;
+}
+
+void engine_state_restore(struct engine *engine,
+                          const struct engine_state *state)
+{
+    (void)uc_context_restore(engine->uc, state->context);
+    engine->pc = state->pc;
+}
+
+/* System registers that the guest's instructions reach natively. */
+static const uint32_t hashed_sysregs[] = {
+    SYSREG(3, 0, 1, 0, 0),  /* SCTLR_EL1 */
+    SYSREG(3, 0, 1, 0, 1),  /* ACTLR_EL1 */
+    SYSREG(3, 0, 1, 0, 2),  /* CPACR_EL1 */
+    SYSREG(3, 0, 2, 0, 0),  /* TTBR0_EL1 */
+    SYSREG(3, 0, 2, 0, 1),  /* TTBR1_EL1 */
+    SYSREG(3, 0, 2, 0, 2),  /* TCR_EL1 */
+    SYSREG(3, 0, 2, 1, 0),  /* APIAKeyLo_EL1 */
+    SYSREG(3, 0, 2, 1, 1),  /* APIAKeyHi_EL1 */
+    SYSREG(3, 0, 2, 1, 2),  /* APIBKeyLo_EL1 */
+    SYSREG(3, 0, 2, 1, 3),  /* APIBKeyHi_EL1 */
+    SYSREG(3, 0, 2, 2, 0),  /* APDAKeyLo_EL1 */
+    SYSREG(3, 0, 2, 2, 1),  /* APDAKeyHi_EL1 */
+    SYSREG(3, 0, 2, 2, 2),  /* APDBKeyLo_EL1 */
+    SYSREG(3, 0, 2, 2, 3),  /* APDBKeyHi_EL1 */
+    SYSREG(3, 0, 2, 3, 0),  /* APGAKeyLo_EL1 */
+    SYSREG(3, 0, 2, 3, 1),  /* APGAKeyHi_EL1 */
+    SYSREG(3, 0, 4, 0, 0),  /* SPSR_EL1 */
+    SYSREG(3, 0, 4, 0, 1),  /* ELR_EL1 */
+    SYSREG(3, 0, 5, 1, 0),  /* AFSR0_EL1 */
+    SYSREG(3, 0, 5, 1, 1),  /* AFSR1_EL1 */
+    SYSREG(3, 0, 5, 2, 0),  /* ESR_EL1 */
+    SYSREG(3, 0, 6, 0, 0),  /* FAR_EL1 */
+    SYSREG(3, 0, 7, 4, 0),  /* PAR_EL1 */
+    SYSREG(3, 0, 10, 2, 0), /* MAIR_EL1 */
+    SYSREG(3, 0, 10, 3, 0), /* AMAIR_EL1 */
+    SYSREG(3, 0, 12, 0, 0), /* VBAR_EL1 */
+    SYSREG(3, 0, 13, 0, 1), /* CONTEXTIDR_EL1 */
+    SYSREG(3, 0, 13, 0, 4), /* TPIDR_EL1 */
+    SYSREG(3, 2, 0, 0, 0),  /* CSSELR_EL1 */
+    SYSREG(3, 3, 13, 0, 2), /* TPIDR_EL0 */
+    SYSREG(3, 3, 13, 0, 3), /* TPIDRRO_EL0 */
+};
+
+/* Each value changes all that follows; the multiplier is odd. */
+static void hash_add(uint64_t *hash, uint64_t value)
+{
+    uint64_t h = (*hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+
+    *hash = h ^ h >> 29;
+}
+
+uint64_t engine_state_hash(struct engine *engine)
+{
+    static const int others[] = {UC_ARM64_REG_FPCR, UC_ARM64_REG_FPSR};
+    uint64_t pstate = engine_pstate(engine), hash = 0;
+    int bank = sp_bank(pstate);
+
+    for (unsigned i = 0; i < 32; i++) {
+        uint64_t v[2];
+
+        hash_add(&hash, engine_x(engine, i));
+        engine_v(engine, i, v);
+        hash_add(&hash, v[0]);
+        hash_add(&hash, v[1]);
+    }
+    hash_add(&hash, engine_pc(engine));
+    hash_add(&hash, pstate);
+    for (unsigned i = 0; i < G_N_ELEMENTS(others); i++) {
+        uint64_t value = 0;
+
+        uc_reg_read(engine->uc, others[i], &value);
+        hash_add(&hash, value);
+    }
+    /* The bank in use is SP; its copy in the file is whatever it last was. */
+    for (unsigned el = 0; el < 2; el++) {
+        int id = el == 0 ? UC_ARM64_REG_SP_EL0 : UC_ARM64_REG_SP_EL1;
+        uint64_t sp = 0;
+
+        if (id != bank) {
+            uc_reg_read(engine->uc, id, &sp);
+            hash_add(&hash, sp);
+        }
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(hashed_sysregs); i++) {
+        uint64_t value = 0;
+
+        (void)engine_sysreg(engine, hashed_sysregs[i], &value);
+        hash_add(&hash, value);
+    }
+    return hash;
+}
+
 void engine_version(unsigned *out_major, unsigned *out_minor,
                     unsigned *out_patch)
 {

@@ -142,6 +142,27 @@ void engine_switch_pstate(struct engine *engine, uint64_t pstate);
 bool engine_sysreg(struct engine *engine, uint32_t key, uint64_t *out);
 bool engine_set_sysreg(struct engine *engine, uint32_t key, uint64_t value);
 
+/*
+ * All registers of an engine, for going back to; made for one engine, good for
+ * no other. Not inside engine_run(). The micro-TLB and the watch are not part
+ * of it: after a restore the owner flushes the micro-TLB, which otherwise
+ * keeps what it learnt since, and sets the watch.
+ */
+struct engine_state;
+
+/* Holds the present registers. */
+struct engine_state *engine_state_new(struct engine *engine, GError **error);
+void engine_state_free(struct engine_state *state);
+void engine_state_save(struct engine *engine, struct engine_state *state);
+void engine_state_restore(struct engine *engine,
+                          const struct engine_state *state);
+
+/*
+ * A hash of the architectural registers that the engine holds, by their
+ * values: equal on all hosts. Not inside engine_run().
+ */
+uint64_t engine_state_hash(struct engine *engine);
+
 void engine_version(unsigned *out_major, unsigned *out_minor,
                     unsigned *out_patch);
 

@@ -20,9 +20,23 @@
 #define ANNOT_REG_MARK 0x30          /* W: any value, becomes event mark */
 #define ANNOT_REG_OP_BEGIN 0x38      /* W: ANNOT_OP_* */
 #define ANNOT_REG_OP_END 0x40        /* W: ANNOT_OP_* */
+#define ANNOT_REG_FINDING 0x48       /* W: code; the guest saw a bug's effect */
+/*
+ * W: n, 1..ANNOT_CHOOSE_MAX, asks the machine for one of n alternatives; R:
+ * the answer, 0..n-1, to this CPU's last question. A scenario draws its
+ * operations here, so that they are part of the schedule. 0 where nobody
+ * chooses.
+ */
+#define ANNOT_REG_CHOOSE 0x50
 
 #define ANNOT_ID 0x544f4853 /* "SHOT" */
 #define ANNOT_VERSION 1
+
+#define ANNOT_CHOOSE_MAX 1024
+
+/* Values of MARK that scenario programs write; others are free. */
+#define ANNOT_MARK_BEGIN 1 /* set up: what follows is the race */
+#define ANNOT_MARK_END 2   /* over, nothing was found */
 
 /* Operation kinds of OP_BEGIN and OP_END */
 #define ANNOT_OP_MADVISE_PAGEOUT 1

@@ -8,7 +8,7 @@
 #include "dev/annot.h"
 
 struct seen {
-    unsigned calls, cpu;
+    unsigned calls, cpu, alternatives, answer;
     uint64_t value, addr, cpus;
     const char *what;
 };
@@ -58,6 +58,20 @@ static void saw_counters(void *opaque, unsigned cpu, uint64_t addr,
     seen->cpus = cpus;
 }
 
+static void saw_finding(void *opaque, unsigned cpu, uint64_t value)
+{
+    saw(opaque, cpu, value, "finding");
+}
+
+static unsigned asked(void *opaque, unsigned cpu, unsigned n)
+{
+    struct seen *seen = opaque;
+
+    saw(opaque, cpu, 0, "choose");
+    seen->alternatives = n;
+    return seen->answer;
+}
+
 static const struct annot_callbacks callbacks = {
     .exit_status = saw_exit,
     .panic = saw_panic,
@@ -65,6 +79,8 @@ static const struct annot_callbacks callbacks = {
     .op_begin = saw_begin,
     .op_end = saw_end,
     .counters = saw_counters,
+    .finding = saw_finding,
+    .choose = asked,
 };
 
 static struct seen seen;
@@ -85,13 +101,18 @@ static void teardown(void)
     bus_free(bus);
 }
 
-static uint64_t reg_read(uint64_t offset)
+static uint64_t reg_read_by(unsigned cpu, uint64_t offset)
 {
     uint64_t value = 0;
 
-    ck_assert_int_eq(bus_read(bus, 0, BOARD_ANNOT_BASE + offset, 8, &value),
+    ck_assert_int_eq(bus_read(bus, cpu, BOARD_ANNOT_BASE + offset, 8, &value),
                      BUS_OK);
     return value;
+}
+
+static uint64_t reg_read(uint64_t offset)
+{
+    return reg_read_by(0, offset);
 }
 
 static void reg_write(unsigned cpu, uint64_t offset, uint64_t value)
@@ -114,7 +135,7 @@ static const struct {
     const char *what;
 } calls[] = {
     {0x20, "exit"},  {0x28, "panic"}, {0x30, "mark"},
-    {0x38, "begin"}, {0x40, "end"},
+    {0x38, "begin"}, {0x40, "end"},   {0x48, "finding"},
 };
 
 START_TEST(register_write_becomes_its_call)
@@ -171,6 +192,74 @@ START_TEST(only_whole_registers_can_be_accessed)
 }
 END_TEST
 
+START_TEST(each_cpu_reads_the_answer_to_its_own_last_question)
+{
+    seen.answer = 4;
+    reg_write(2, 0x50, 5);
+    ck_assert_str_eq(seen.what, "choose");
+    ck_assert_uint_eq(seen.cpu, 2);
+    ck_assert_uint_eq(seen.alternatives, 5);
+    seen.answer = 1023;
+    reg_write(511, 0x50, 1024);
+    ck_assert_uint_eq(reg_read_by(2, 0x50), 4);
+    ck_assert_uint_eq(reg_read_by(2, 0x50), 4);
+    ck_assert_uint_eq(reg_read_by(511, 0x50), 1023);
+    ck_assert_uint_eq(reg_read_by(3, 0x50), 0);
+    seen.answer = 0;
+    reg_write(2, 0x50, 1);
+    ck_assert_uint_eq(reg_read_by(2, 0x50), 0);
+    ck_assert_uint_eq(reg_read_by(511, 0x50), 1023);
+    ck_assert_uint_eq(annot_unknown_accesses(annot), 0);
+}
+END_TEST
+
+START_TEST(an_impossible_question_is_not_asked_and_answered_with_0)
+{
+    static const uint64_t impossible[] = {0, 1025, UINT64_MAX,
+                                          UINT64_C(0x100000002)};
+
+    for (unsigned i = 0; i < 4; i++) {
+        seen.answer = 1;
+        reg_write(0, 0x50, 2);
+        ck_assert_uint_eq(reg_read(0x50), 1);
+        reg_write(0, 0x50, impossible[i]);
+        ck_assert_uint_eq(reg_read(0x50), 0);
+        ck_assert_uint_eq(seen.calls, i + 1);
+        ck_assert_uint_eq(annot_unknown_accesses(annot), i + 1);
+    }
+}
+END_TEST
+
+START_TEST(a_restored_device_has_its_registers_and_answers_back)
+{
+    size_t size = annot_state_size(annot);
+    uint8_t *saved = malloc(size), *again = malloc(size);
+    uint64_t value = 0;
+
+    seen.answer = 3;
+    reg_write(1, 0x50, 9);
+    reg_write(0, 0x10, 0x40123000);
+    reg_write(0, 0x30, 17);
+    annot_save(annot, saved);
+    seen.answer = 6;
+    reg_write(1, 0x50, 9);
+    reg_write(0, 0x18, 4);
+    reg_write(0, 0x30, 18);
+    reg_write(0, 0x20, 77);
+    seen.calls = 0;
+    annot_restore(annot, saved);
+    ck_assert_uint_eq(seen.calls, 0);
+    ck_assert_uint_eq(reg_read_by(1, 0x50), 3);
+    ck_assert_uint_eq(reg_read(0x30), 17);
+    ck_assert(!annot_exit_status(annot, &value));
+    ck_assert(!annot_counters_location(annot, &value, &value));
+    annot_save(annot, again);
+    ck_assert_int_eq(memcmp(saved, again, size), 0);
+    free(saved);
+    free(again);
+}
+END_TEST
+
 START_TEST(unknown_and_read_only_registers_are_counted)
 {
     ck_assert_uint_eq(reg_read(0x48), 0);
@@ -186,12 +275,17 @@ START_TEST(missing_callbacks_are_not_called)
     static const struct annot_callbacks none;
     struct annot *quiet = annot_new(&none, NULL);
     struct bus *other = bus_new();
+    uint64_t answer = 1;
 
     ck_assert(annot_attach(quiet, other, NULL));
-    for (uint64_t offset = 0; offset < 0x50; offset += 8) {
+    for (uint64_t offset = 0; offset <= 0x50; offset += 8) {
         ck_assert_int_eq(bus_write(other, 0, BOARD_ANNOT_BASE + offset, 1, 8),
                          BUS_OK);
     }
+    ck_assert_int_eq(bus_read(other, 0, BOARD_ANNOT_BASE + 0x50, 8, &answer),
+                     BUS_OK);
+    ck_assert_uint_eq(answer, 0);
+    ck_assert_uint_eq(annot_unknown_accesses(quiet), 2); /* ID and VERSION */
     annot_free(quiet);
     bus_free(other);
 }
@@ -230,6 +324,9 @@ int main(void)
     tcase_add_test(tc, counters_are_located_when_both_registers_are_written);
     tcase_add_test(tc, exit_status_and_panic_code_are_kept);
     tcase_add_test(tc, only_whole_registers_can_be_accessed);
+    tcase_add_test(tc, each_cpu_reads_the_answer_to_its_own_last_question);
+    tcase_add_test(tc, an_impossible_question_is_not_asked_and_answered_with_0);
+    tcase_add_test(tc, a_restored_device_has_its_registers_and_answers_back);
     tcase_add_test(tc, unknown_and_read_only_registers_are_counted);
     tcase_add_test(tc, missing_callbacks_are_not_called);
     tcase_add_test(tc, counters_have_unique_names_in_struct_order);

@@ -4,9 +4,12 @@
  * was measured; one that fails after an upgrade names the code to look at.
  */
 #include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "dev/sysreg_key.h"
 #include "engine.h"
@@ -305,10 +308,315 @@ START_TEST(a_block_that_was_stopped_at_its_start_was_not_executed)
 }
 END_TEST
 
+/* --- save and restore --- */
+
+#define CPACR_EL1 SYSREG(3, 0, 1, 0, 2)
+#define VBAR_EL1 SYSREG(3, 0, 12, 0, 0)
+#define FPEN (UINT64_C(3) << 20)
+#define PSTATE_EL1T 0x3c4u
+#define PSTATE_FLAG_N (UINT64_C(1) << 31)
+#define PSTATE_FLAG_C (UINT64_C(1) << 29)
+
+/*
+ * madd x0, x0, x5, x6 ; adds x1, x1, x0 ; adcs x2, x2, x0 ; cinc x3, x3, mi ;
+ * fmov d1, x0 ; add v2.2d, v2.2d, v1.2d ; add sp, sp, #16 ;
+ * tbz x0, #40, CODE ; eor x4, x4, x2 ; b CODE
+ * Each round depends on all registers and flags that the last one left.
+ */
+static const uint32_t mill[] = {0x9b051800, 0xab000021, 0xba000042, 0x9a835463,
+                                0x9e670001, 0x4ee18442, 0x910043ff, 0xb647ff20,
+                                0xca020084, 0x17fffff7};
+
+/* mov x9, sp ; cset x10, cs ; cset x11, mi ; mrs x12, vbar_el1 ; brk */
+static const uint32_t probe[] = {0x910003e9, 0x9a9f37ea, 0x9a9f57eb, 0xd538c00c,
+                                 BRK};
+#define PROBE (CODE + 0x100)
+#define PROBE_MRS (PROBE + 12)
+
+static struct engine_state *state_new(void)
+{
+    GError *error = NULL;
+    struct engine_state *state = engine_state_new(fx.engine, &error);
+
+    ck_assert_msg(state != NULL, "%s", error ? error->message : "");
+    return state;
+}
+
+static void run_blocks(unsigned blocks)
+{
+    fx.blocks = 0;
+    fx.stop_at_block = blocks;
+    ck_assert_int_eq(engine_run(fx.engine), ENGINE_EXIT_STOPPED);
+    fx.stop_at_block = 0;
+}
+
+static void restore(const struct engine_state *state)
+{
+    engine_state_restore(fx.engine, state);
+    engine_flush(fx.engine);
+}
+
+static void setup_mill(void)
+{
+    setup();
+    put_code(0, mill, 10);
+    put_code(0x100, probe, 5);
+    engine_set_sysreg(fx.engine, CPACR_EL1, FPEN);
+    engine_set_sysreg(fx.engine, VBAR_EL1, 0x7800);
+    engine_set_x(fx.engine, 5, UINT64_C(6364136223846793005));
+    engine_set_x(fx.engine, 6, UINT64_C(1442695040888963407));
+}
+
+START_TEST(going_back_and_on_gives_the_same_registers_ten_thousand_times)
+{
+    static const uint64_t pstate[] = {PSTATE_EL1H, PSTATE_EL0, PSTATE_EL1T};
+    struct engine_state *state = state_new();
+    uint64_t before, after, last = 0;
+
+    for (unsigned i = 0; i < 10000; i++) {
+        unsigned blocks = 1 + i * 7 % 23;
+
+        engine_switch_pstate(fx.engine, pstate[i % 3] | (uint64_t)(i & 15)
+                                                            << 28);
+        engine_state_save(fx.engine, state);
+        before = engine_state_hash(fx.engine);
+        run_blocks(blocks);
+        after = engine_state_hash(fx.engine);
+        if (blocks > 1) {
+            ck_assert_uint_ne(before, after);
+        }
+        /* Something else, at another EL. */
+        engine_switch_pstate(fx.engine, pstate[(i + 1) % 3]);
+        run_blocks(1 + i % 5);
+        restore(state);
+        ck_assert_uint_eq(engine_state_hash(fx.engine), before);
+        run_blocks(blocks);
+        ck_assert_uint_eq(engine_state_hash(fx.engine), after);
+        ck_assert_uint_ne(after, last);
+        last = after;
+    }
+    engine_state_free(state);
+}
+END_TEST
+
+static const uint64_t modes[] = {
+    PSTATE_EL1H,
+    PSTATE_EL1H | PSTATE_FLAG_N,
+    PSTATE_EL1T | PSTATE_FLAG_C,
+    PSTATE_EL1T,
+    PSTATE_EL0 | PSTATE_FLAG_N | PSTATE_FLAG_C,
+    PSTATE_EL0,
+};
+#define MODES (sizeof(modes) / sizeof(modes[0]))
+
+/* What the code at PROBE sees is what the mode says. */
+static void check_mode(uint64_t pstate)
+{
+    bool el0 = (pstate & 0xc) == 0;
+    uint64_t sp = el0 || !(pstate & 1) ? 0x1000 : 0x2000;
+
+    engine_set_x(fx.engine, 12, 0);
+    engine_set_pc(fx.engine, PROBE);
+    engine_run(fx.engine);
+    ck_assert_uint_eq(engine_pstate(fx.engine), pstate);
+    ck_assert_uint_eq(engine_x(fx.engine, 31), sp);
+    ck_assert_uint_eq(engine_x(fx.engine, 9), sp);
+    ck_assert_uint_eq(engine_x(fx.engine, 10), (pstate & PSTATE_FLAG_C) != 0);
+    ck_assert_uint_eq(engine_x(fx.engine, 11), (pstate & PSTATE_FLAG_N) != 0);
+    /* MRS VBAR_EL1 is undefined at EL0: what the translator assumed shows. */
+    ck_assert_int_eq(fx.kind, el0 ? ENGINE_UNDEFINED : ENGINE_BREAKPOINT);
+    ck_assert_uint_eq(fx.exception_pc, el0 ? PROBE_MRS : PROBE_MRS + 4);
+    ck_assert_uint_eq(engine_x(fx.engine, 12), el0 ? 0 : 0x7800);
+}
+
+START_TEST(a_restore_brings_back_el_spsel_and_flags_from_every_mode)
+{
+    struct engine_state *state = state_new();
+
+    engine_switch_pstate(fx.engine, PSTATE_EL0);
+    engine_set_x(fx.engine, 31, 0x1000);
+    engine_switch_pstate(fx.engine, PSTATE_EL1H);
+    engine_set_x(fx.engine, 31, 0x2000);
+    for (unsigned from = 0; from < MODES; from++) {
+        for (unsigned to = 0; to < MODES; to++) {
+            engine_switch_pstate(fx.engine, modes[to]);
+            engine_set_pc(fx.engine, CODE + 8);
+            engine_state_save(fx.engine, state);
+            engine_switch_pstate(fx.engine, modes[from]);
+            check_mode(modes[from]);
+            restore(state);
+            ck_assert_uint_eq(engine_pc(fx.engine), CODE + 8);
+            check_mode(modes[to]);
+        }
+    }
+    engine_state_free(state);
+}
+END_TEST
+
+/* A run begins where the restored PC says, not where the last one ended. */
+START_TEST(a_run_after_a_restore_begins_at_the_restored_pc)
+{
+    struct engine_state *state;
+
+    engine_set_pc(fx.engine, PROBE);
+    state = state_new();
+    engine_set_pc(fx.engine, CODE);
+    run_blocks(3);
+    restore(state);
+    engine_run(fx.engine);
+    ck_assert_int_eq(fx.kind, ENGINE_BREAKPOINT);
+    ck_assert_uint_eq(fx.exception_pc, PROBE_MRS + 4);
+    engine_state_free(state);
+}
+END_TEST
+
+START_TEST(a_restore_leaves_the_micro_tlb_to_its_owner)
+{
+    /* ldr x1, [x7] ; brk */
+    static const uint32_t code[] = {0xf94000e1, BRK};
+    struct engine_state *state;
+
+    put_code(0, code, 2);
+    engine_set_x(fx.engine, 7, DATA);
+    state = state_new();
+    engine_run(fx.engine);
+    ck_assert_uint_eq(fx.fills[ACCESS_READ], 1);
+    engine_state_restore(fx.engine, state);
+    engine_run(fx.engine);
+    ck_assert_uint_eq(fx.fills[ACCESS_READ], 1);
+    restore(state);
+    engine_run(fx.engine);
+    ck_assert_uint_eq(fx.fills[ACCESS_READ], 2);
+    engine_state_free(state);
+}
+END_TEST
+
+static const uint32_t hashed[] = {
+    SYSREG(3, 0, 4, 0, 0),  SYSREG(3, 0, 4, 0, 1),  SYSREG(3, 0, 5, 2, 0),
+    SYSREG(3, 0, 6, 0, 0),  SYSREG(3, 0, 7, 4, 0),  SYSREG(3, 0, 10, 2, 0),
+    SYSREG(3, 0, 12, 0, 0), SYSREG(3, 0, 13, 0, 1), SYSREG(3, 0, 13, 0, 4),
+    SYSREG(3, 3, 13, 0, 2), SYSREG(3, 3, 13, 0, 3), SYSREG(3, 0, 2, 1, 0),
+    SYSREG(3, 0, 2, 3, 1),
+    SYSREG(3, 3, 4, 4, 1), /* FPSR */
+};
+
+START_TEST(every_register_is_in_the_hash)
+{
+    uint64_t base = engine_state_hash(fx.engine), v[2], flipped[2], value = 0;
+
+    for (unsigned i = 0; i < 32; i++) {
+        value = engine_x(fx.engine, i);
+        engine_set_x(fx.engine, i, value ^ UINT64_C(1) << 63);
+        ck_assert_msg(engine_state_hash(fx.engine) != base, "X%u", i);
+        engine_set_x(fx.engine, i, value);
+        for (unsigned half = 0; half < 2; half++) {
+            engine_v(fx.engine, i, v);
+            memcpy(flipped, v, sizeof(v));
+            flipped[half] ^= 1;
+            engine_set_v(fx.engine, i, flipped);
+            ck_assert_msg(engine_state_hash(fx.engine) != base, "V%u", i);
+            engine_set_v(fx.engine, i, v);
+        }
+        ck_assert_uint_eq(engine_state_hash(fx.engine), base);
+    }
+    for (unsigned i = 0; i < sizeof(hashed) / sizeof(hashed[0]); i++) {
+        ck_assert(engine_sysreg(fx.engine, hashed[i], &value));
+        engine_set_sysreg(fx.engine, hashed[i], value ^ 0x80);
+        ck_assert_msg(engine_state_hash(fx.engine) != base, "sysreg %x",
+                      (unsigned)hashed[i]);
+        engine_set_sysreg(fx.engine, hashed[i], value);
+        ck_assert_uint_eq(engine_state_hash(fx.engine), base);
+    }
+    engine_set_pc(fx.engine, CODE + 4);
+    ck_assert_uint_ne(engine_state_hash(fx.engine), base);
+    engine_set_pc(fx.engine, CODE);
+    engine_set_pstate(fx.engine, PSTATE_EL1H | PSTATE_FLAG_C);
+    ck_assert_uint_ne(engine_state_hash(fx.engine), base);
+    engine_set_pstate(fx.engine, PSTATE_EL1H);
+    ck_assert_uint_eq(engine_state_hash(fx.engine), base);
+}
+END_TEST
+
+START_TEST(the_hash_knows_both_stack_pointers_and_no_stale_copy)
+{
+    uint64_t first, second;
+
+    engine_set_x(fx.engine, 31, 0x1000);
+    engine_switch_pstate(fx.engine, PSTATE_EL0);
+    engine_switch_pstate(fx.engine, PSTATE_EL1H);
+    engine_set_x(fx.engine, 31, 0x2000); /* the bank still says 0x1000 */
+    first = engine_state_hash(fx.engine);
+    engine_switch_pstate(fx.engine, PSTATE_EL0);
+    engine_switch_pstate(fx.engine, PSTATE_EL1H);
+    ck_assert_uint_eq(engine_state_hash(fx.engine), first);
+    engine_switch_pstate(fx.engine, PSTATE_EL0);
+    engine_set_x(fx.engine, 31, 0x3000);
+    engine_switch_pstate(fx.engine, PSTATE_EL1H);
+    second = engine_state_hash(fx.engine);
+    ck_assert_uint_ne(first, second);
+}
+END_TEST
+
+/* Two engines with different pasts, in the same state. */
+START_TEST(the_hash_does_not_depend_on_the_engine)
+{
+    struct engine *first = fx.engine;
+    uint8_t *ram = fx.ram, *view = fx.view;
+    uint64_t hash;
+
+    run_blocks(40);
+    hash = engine_state_hash(fx.engine);
+    setup_mill();
+    run_blocks(40);
+    ck_assert_uint_eq(engine_state_hash(fx.engine), hash);
+    engine_free(first);
+    munmap(ram, BYTES);
+    munmap(view, BYTES);
+}
+END_TEST
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#define TIMES 20000u
+
+START_TEST(the_cost_is_printed)
+{
+    struct engine_state *state = state_new();
+    uint64_t start = now_ns(), saved, restored, hashed_at, sum = 0;
+
+    for (unsigned i = 0; i < TIMES; i++) {
+        engine_state_save(fx.engine, state);
+    }
+    saved = now_ns();
+    for (unsigned i = 0; i < TIMES; i++) {
+        engine_state_restore(fx.engine, state);
+    }
+    restored = now_ns();
+    for (unsigned i = 0; i < TIMES; i++) {
+        sum += engine_state_hash(fx.engine);
+    }
+    hashed_at = now_ns();
+    printf("engine state: save %" PRIu64 " ns, restore %" PRIu64
+           " ns, hash %" PRIu64 " ns\n",
+           (saved - start) / TIMES, (restored - saved) / TIMES,
+           (hashed_at - restored) / TIMES);
+    fflush(stdout);
+    ck_assert_uint_eq(sum, TIMES * engine_state_hash(fx.engine));
+    engine_state_free(state);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine");
     TCase *tcase = tcase_create("unicorn");
+    TCase *state = tcase_create("state");
     SRunner *runner = srunner_create(suite);
     int failed;
 
@@ -326,6 +634,19 @@ int main(void)
     tcase_add_test(tcase,
                    a_block_that_was_stopped_at_its_start_was_not_executed);
     suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(state, setup_mill, teardown);
+    tcase_set_timeout(state, 60);
+    tcase_add_test(
+        state, going_back_and_on_gives_the_same_registers_ten_thousand_times);
+    tcase_add_test(state,
+                   a_restore_brings_back_el_spsel_and_flags_from_every_mode);
+    tcase_add_test(state, a_run_after_a_restore_begins_at_the_restored_pc);
+    tcase_add_test(state, a_restore_leaves_the_micro_tlb_to_its_owner);
+    tcase_add_test(state, every_register_is_in_the_hash);
+    tcase_add_test(state, the_hash_knows_both_stack_pointers_and_no_stale_copy);
+    tcase_add_test(state, the_hash_does_not_depend_on_the_engine);
+    tcase_add_test(state, the_cost_is_printed);
+    suite_add_tcase(suite, state);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -3,18 +3,32 @@
 #include "dev/annot.h"
 
 #include <stdatomic.h>
+#include <string.h>
 #include <uv.h>
 
 #include "abi/board.h"
+
+/*
+ * Plain data, saved and restored as it is. No gaps, so that equal states are
+ * equal bytes.
+ */
+struct annot_state {
+    uint64_t counters_addr, counters_cpus;
+    uint64_t exit_status, panic_code, last_mark;
+    bool has_addr, has_cpus, has_exit, has_panic;
+    uint8_t reserved[4];             /* 0 */
+    uint16_t answer[BOARD_MAX_CPUS]; /* to each CPU's last question */
+};
+
+_Static_assert(sizeof(struct annot_state) == 48 + 2 * BOARD_MAX_CPUS,
+               "no gaps");
+_Static_assert(ANNOT_CHOOSE_MAX <= UINT16_MAX, "an answer fits");
 
 struct annot {
     struct annot_callbacks callbacks; /* [init] */
     void *opaque;                     /* [init] */
     uv_mutex_t lock;
-    /* [lock: lock] */
-    uint64_t counters_addr, counters_cpus;
-    uint64_t exit_status, panic_code, last_mark;
-    bool has_addr, has_cpus, has_exit, has_panic;
+    struct annot_state state; /* [lock: lock] */
     _Atomic uint64_t unknown; /* [atomic] relaxed, a statistic */
 };
 
@@ -42,7 +56,6 @@ static uint64_t annot_read(void *opaque, unsigned cpu, uint64_t offset,
     uint64_t value = 0;
     bool known = true;
 
-    (void)cpu;
     (void)size;
     uv_mutex_lock(&annot->lock);
     switch (offset) {
@@ -53,19 +66,22 @@ static uint64_t annot_read(void *opaque, unsigned cpu, uint64_t offset,
         value = ANNOT_VERSION;
         break;
     case ANNOT_REG_COUNTERS_ADDR:
-        value = annot->counters_addr;
+        value = annot->state.counters_addr;
         break;
     case ANNOT_REG_COUNTERS_CPUS:
-        value = annot->counters_cpus;
+        value = annot->state.counters_cpus;
         break;
     case ANNOT_REG_EXIT_STATUS:
-        value = annot->exit_status;
+        value = annot->state.exit_status;
         break;
     case ANNOT_REG_PANIC:
-        value = annot->panic_code;
+        value = annot->state.panic_code;
         break;
     case ANNOT_REG_MARK:
-        value = annot->last_mark;
+        value = annot->state.last_mark;
+        break;
+    case ANNOT_REG_CHOOSE:
+        value = cpu < BOARD_MAX_CPUS ? annot->state.answer[cpu] : 0;
         break;
     default:
         known = false;
@@ -85,14 +101,14 @@ static void annot_write_counters(struct annot *annot, unsigned cpu,
 
     uv_mutex_lock(&annot->lock);
     if (offset == ANNOT_REG_COUNTERS_ADDR) {
-        annot->counters_addr = value;
-        annot->has_addr = true;
+        annot->state.counters_addr = value;
+        annot->state.has_addr = true;
     } else {
-        annot->counters_cpus = value;
-        annot->has_cpus = true;
+        annot->state.counters_cpus = value;
+        annot->state.has_cpus = true;
     }
-    addr = annot->counters_addr;
-    cpus = annot->counters_cpus;
+    addr = annot->state.counters_addr;
+    cpus = annot->state.counters_cpus;
     uv_mutex_unlock(&annot->lock);
     if (annot->callbacks.counters != NULL) {
         annot->callbacks.counters(annot->opaque, cpu, addr, cpus);
@@ -110,6 +126,23 @@ static void annot_latch(struct annot *annot, uint64_t *field, bool *has,
     uv_mutex_unlock(&annot->lock);
 }
 
+static void annot_write_choose(struct annot *annot, unsigned cpu, uint64_t n)
+{
+    bool possible = n >= 1 && n <= ANNOT_CHOOSE_MAX && cpu < BOARD_MAX_CPUS;
+    unsigned answer = 0;
+
+    if (!possible) {
+        annot_count_unknown(annot);
+    } else if (annot->callbacks.choose != NULL) {
+        answer = annot->callbacks.choose(annot->opaque, cpu, (unsigned)n);
+    }
+    if (cpu < BOARD_MAX_CPUS) {
+        uv_mutex_lock(&annot->lock);
+        annot->state.answer[cpu] = (uint16_t)(answer < n ? answer : 0);
+        uv_mutex_unlock(&annot->lock);
+    }
+}
+
 static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
                         uint64_t value, unsigned size)
 {
@@ -123,15 +156,17 @@ static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
         annot_write_counters(annot, cpu, offset, value);
         return;
     case ANNOT_REG_EXIT_STATUS:
-        annot_latch(annot, &annot->exit_status, &annot->has_exit, value);
+        annot_latch(annot, &annot->state.exit_status, &annot->state.has_exit,
+                    value);
         call = annot->callbacks.exit_status;
         break;
     case ANNOT_REG_PANIC:
-        annot_latch(annot, &annot->panic_code, &annot->has_panic, value);
+        annot_latch(annot, &annot->state.panic_code, &annot->state.has_panic,
+                    value);
         call = annot->callbacks.panic;
         break;
     case ANNOT_REG_MARK:
-        annot_latch(annot, &annot->last_mark, NULL, value);
+        annot_latch(annot, &annot->state.last_mark, NULL, value);
         call = annot->callbacks.mark;
         break;
     case ANNOT_REG_OP_BEGIN:
@@ -140,6 +175,12 @@ static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
     case ANNOT_REG_OP_END:
         call = annot->callbacks.op_end;
         break;
+    case ANNOT_REG_FINDING:
+        call = annot->callbacks.finding;
+        break;
+    case ANNOT_REG_CHOOSE:
+        annot_write_choose(annot, cpu, value);
+        return;
     default:
         annot_count_unknown(annot);
         return;
@@ -203,10 +244,10 @@ bool annot_counters_location(const struct annot *annot, uint64_t *out_addr,
     bool known;
 
     uv_mutex_lock(annot_lock(annot));
-    known = annot->has_addr && annot->has_cpus;
+    known = annot->state.has_addr && annot->state.has_cpus;
     if (known) {
-        *out_addr = annot->counters_addr;
-        *out_cpus = annot->counters_cpus;
+        *out_addr = annot->state.counters_addr;
+        *out_cpus = annot->state.counters_cpus;
     }
     uv_mutex_unlock(annot_lock(annot));
     return known;
@@ -217,9 +258,9 @@ bool annot_exit_status(const struct annot *annot, uint64_t *out_status)
     bool known;
 
     uv_mutex_lock(annot_lock(annot));
-    known = annot->has_exit;
+    known = annot->state.has_exit;
     if (known) {
-        *out_status = annot->exit_status;
+        *out_status = annot->state.exit_status;
     }
     uv_mutex_unlock(annot_lock(annot));
     return known;
@@ -230,12 +271,27 @@ bool annot_panic_code(const struct annot *annot, uint64_t *out_code)
     bool known;
 
     uv_mutex_lock(annot_lock(annot));
-    known = annot->has_panic;
+    known = annot->state.has_panic;
     if (known) {
-        *out_code = annot->panic_code;
+        *out_code = annot->state.panic_code;
     }
     uv_mutex_unlock(annot_lock(annot));
     return known;
+}
+
+size_t annot_state_size(const struct annot *annot)
+{
+    return sizeof(annot->state);
+}
+
+void annot_save(const struct annot *annot, void *to)
+{
+    memcpy(to, &annot->state, sizeof(annot->state));
+}
+
+void annot_restore(struct annot *annot, const void *from)
+{
+    memcpy(&annot->state, from, sizeof(annot->state));
 }
 
 uint64_t annot_unknown_accesses(const struct annot *annot)

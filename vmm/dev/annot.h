@@ -8,6 +8,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "abi/annot.h"
@@ -25,6 +26,10 @@ struct annot_callbacks {
     void (*op_end)(void *opaque, unsigned cpu, uint64_t kind);
     /* Each write of either register; both values as they are now. */
     void (*counters)(void *opaque, unsigned cpu, uint64_t addr, uint64_t cpus);
+    /* The guest saw the effect of a bug. */
+    void (*finding)(void *opaque, unsigned cpu, uint64_t code);
+    /* One of n alternatives, 0..n-1; n is 1..ANNOT_CHOOSE_MAX. NULL: 0. */
+    unsigned (*choose)(void *opaque, unsigned cpu, unsigned n);
 };
 
 struct annot *annot_new(const struct annot_callbacks *callbacks, void *opaque);
@@ -39,6 +44,18 @@ bool annot_counters_location(const struct annot *annot, uint64_t *out_addr,
 bool annot_exit_status(const struct annot *annot, uint64_t *out_status);
 bool annot_panic_code(const struct annot *annot, uint64_t *out_code);
 uint64_t annot_unknown_accesses(const struct annot *annot);
+
+/* --- while nobody else uses the device, and outside its callbacks --- */
+
+/*
+ * All that the guest can see or change, as plain bytes without pointers and
+ * gaps: equal states give equal bytes. Statistics are not part of it.
+ */
+size_t annot_state_size(const struct annot *annot);
+void annot_save(const struct annot *annot, void *to);
+void annot_restore(struct annot *annot, const void *from);
+
+/* --- any thread --- */
 
 /* Name of a counter (index of counters.inc) and what it counts. */
 const char *annot_counter_name(unsigned index);

@@ -308,6 +308,70 @@ void arch_timer_reset_cpu(struct arch_timer *timer, unsigned cpu)
     cpu_update_unlock(c, 0);
 }
 
+/* --- save and restore --- */
+
+struct saved_line {
+    uint64_t cval;
+    uint32_t ctl;
+    struct notify notify;
+    uint8_t reserved; /* 0 */
+};
+
+/* One CPU; no gaps. */
+struct saved_cpu {
+    struct saved_line line[TIMER_KINDS];
+    uint64_t deadline;
+    uint32_t cntkctl, cntfrq;
+};
+
+_Static_assert(sizeof(struct saved_cpu) == 48, "no gaps");
+
+size_t arch_timer_state_size(const struct arch_timer *timer)
+{
+    return timer->cpus * sizeof(struct saved_cpu);
+}
+
+void arch_timer_save(const struct arch_timer *timer, void *to)
+{
+    for (unsigned i = 0; i < timer->cpus; i++) {
+        const struct timer_cpu *c = &timer->cpu[i];
+        struct saved_cpu saved = {
+            .deadline =
+                atomic_load_explicit(&c->deadline, memory_order_relaxed),
+            .cntkctl = atomic_load_explicit(&c->cntkctl, memory_order_relaxed),
+            .cntfrq = atomic_load_explicit(&c->cntfrq, memory_order_relaxed),
+        };
+
+        for (unsigned k = 0; k < TIMER_KINDS; k++) {
+            saved.line[k].cval = c->line[k].cval;
+            saved.line[k].ctl = c->line[k].ctl;
+            saved.line[k].notify = c->line[k].notify;
+        }
+        memcpy((uint8_t *)to + i * sizeof(saved), &saved, sizeof(saved));
+    }
+}
+
+void arch_timer_restore(struct arch_timer *timer, const void *from)
+{
+    for (unsigned i = 0; i < timer->cpus; i++) {
+        struct timer_cpu *c = &timer->cpu[i];
+        struct saved_cpu saved;
+
+        memcpy(&saved, (const uint8_t *)from + i * sizeof(saved),
+               sizeof(saved));
+        for (unsigned k = 0; k < TIMER_KINDS; k++) {
+            c->line[k].cval = saved.line[k].cval;
+            c->line[k].ctl = saved.line[k].ctl;
+            c->line[k].notify = saved.line[k].notify;
+        }
+        /* relaxed: who made sure that nobody uses them orders this too. */
+        atomic_store_explicit(&c->deadline, saved.deadline,
+                              memory_order_relaxed);
+        atomic_store_explicit(&c->cntkctl, saved.cntkctl, memory_order_relaxed);
+        atomic_store_explicit(&c->cntfrq, saved.cntfrq, memory_order_relaxed);
+    }
+}
+
 struct arch_timer *arch_timer_new(unsigned cpus, uint64_t frequency,
                                   const struct arch_timer_callbacks *callbacks,
                                   void *opaque)

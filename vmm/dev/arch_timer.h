@@ -7,6 +7,7 @@
 #define DEV_ARCH_TIMER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dev/sysreg_key.h"
@@ -49,5 +50,17 @@ uint64_t arch_timer_deadline(const struct arch_timer *timer, unsigned cpu);
 void arch_timer_update(struct arch_timer *timer, unsigned cpu);
 
 void arch_timer_reset_cpu(struct arch_timer *timer, unsigned cpu);
+
+/* --- while nobody else uses the timers, and outside their callbacks --- */
+
+/*
+ * All that the guest can see or change, as plain bytes without pointers and
+ * gaps: equal states give equal bytes. The levels that the listener was told
+ * are part of it and nothing is told; the counter is the caller's to put back.
+ * Only for timers of as many CPUs.
+ */
+size_t arch_timer_state_size(const struct arch_timer *timer);
+void arch_timer_save(const struct arch_timer *timer, void *to);
+void arch_timer_restore(struct arch_timer *timer, const void *from);
 
 #endif

@@ -19,9 +19,10 @@ static unsigned lowest_bit(uint32_t bits)
 
 struct gic_best gic_cpu_best_locked(const struct gic_cpu *c)
 {
-    struct gic_best best = {.intid = c->spi, .priority = c->spi_priority};
-    uint32_t ready =
-        gic_private_pending(c) & c->enabled & c->group & ~c->active;
+    struct gic_best best = {.intid = c->state.spi,
+                            .priority = c->state.spi_priority};
+    uint32_t ready = gic_private_pending(c) & c->state.enabled &
+                     c->state.group & ~c->state.active;
     uint32_t ctlr = atomic_load_explicit(&c->gic->ctlr, memory_order_relaxed);
 
     if ((ctlr & GICD_CTLR_ENABLE_GRP1) == 0) {
@@ -36,9 +37,10 @@ struct gic_best gic_cpu_best_locked(const struct gic_cpu *c)
     while (ready != 0) {
         unsigned intid = 31 - (unsigned)__builtin_clz(ready);
 
-        if (best.intid == GIC_NO_INTID || c->priority[intid] <= best.priority) {
+        if (best.intid == GIC_NO_INTID ||
+            c->state.priority[intid] <= best.priority) {
             best.intid = (uint16_t)intid;
-            best.priority = c->priority[intid];
+            best.priority = c->state.priority[intid];
         }
         ready &= ~(1u << intid);
     }
@@ -48,14 +50,14 @@ struct gic_best gic_cpu_best_locked(const struct gic_cpu *c)
 /* The bits of a priority that decide preemption. */
 uint32_t gic_cpu_group_mask(const struct gic_cpu *c)
 {
-    unsigned bpr = c->cbpr ? c->bpr0 : c->bpr1 - 1u;
+    unsigned bpr = c->state.cbpr ? c->state.bpr0 : c->state.bpr1 - 1u;
 
     return (0xffu << (bpr + 1)) & 0xffu;
 }
 
 uint8_t gic_cpu_running_priority(const struct gic_cpu *c)
 {
-    uint32_t levels = c->ap0r | c->ap1r;
+    uint32_t levels = c->state.ap0r | c->state.ap1r;
 
     return levels == 0 ? GIC_PRIORITY_IDLE
                        : (uint8_t)(lowest_bit(levels) << GIC_PRIORITY_SHIFT);
@@ -63,7 +65,8 @@ uint8_t gic_cpu_running_priority(const struct gic_cpu *c)
 
 bool gic_cpu_signals_locked(const struct gic_cpu *c, struct gic_best best)
 {
-    return best.intid != GIC_NO_INTID && c->grpen1 && best.priority < c->pmr &&
+    return best.intid != GIC_NO_INTID && c->state.grpen1 &&
+           best.priority < c->state.pmr &&
            (best.priority & gic_cpu_group_mask(c)) <
                gic_cpu_running_priority(c);
 }
@@ -81,7 +84,7 @@ void gic_cpu_unlock_and_tell(struct gic_cpu *c)
 
     /* Release: who sees the signal also sees what caused it. */
     atomic_store_explicit(&c->irq, want, memory_order_release);
-    notify_run_locked(&c->notify, &c->lock, want, cpu_tell, c);
+    notify_run_locked(&c->state.notify, &c->lock, want, cpu_tell, c);
     uv_mutex_unlock(&c->lock);
 }
 
@@ -108,21 +111,21 @@ int gic_affinity_cpu(const struct gic *gic, uint64_t affinity)
 
 void gic_cpu_choose_spi_locked(struct gic *gic, struct gic_cpu *c)
 {
-    c->spi = GIC_NO_INTID;
-    c->spi_priority = GIC_PRIORITY_IDLE;
+    c->state.spi = GIC_NO_INTID;
+    c->state.spi_priority = GIC_PRIORITY_IDLE;
     for (unsigned word = 1; word < GIC_WORDS; word++) {
-        uint32_t ready = gic_spi_pending(gic, word) & gic->enabled[word] &
-                         gic->group[word] & ~gic->active[word];
+        uint32_t ready = gic_spi_pending(gic, word) & gic->dist.enabled[word] &
+                         gic->dist.group[word] & ~gic->dist.active[word];
 
         while (ready != 0) {
             unsigned intid = word * 32 + lowest_bit(ready);
 
             ready &= ready - 1;
-            if (gic->target[intid] == (int)c->id &&
-                (c->spi == GIC_NO_INTID ||
-                 gic->priority[intid] < c->spi_priority)) {
-                c->spi = (uint16_t)intid;
-                c->spi_priority = gic->priority[intid];
+            if (gic->dist.target[intid] == (int)c->id &&
+                (c->state.spi == GIC_NO_INTID ||
+                 gic->dist.priority[intid] < c->state.spi_priority)) {
+                c->state.spi = (uint16_t)intid;
+                c->state.spi_priority = gic->dist.priority[intid];
             }
         }
     }
@@ -138,7 +141,7 @@ static void set_add(struct gic_cpu_set *set, int cpu)
 void gic_spi_changed_locked(struct gic *gic, unsigned intid,
                             struct gic_cpu_set *set)
 {
-    set_add(set, gic->target[intid]);
+    set_add(set, gic->dist.target[intid]);
 }
 
 void gic_spi_word_changed_locked(struct gic *gic, unsigned word, uint32_t bits,
@@ -164,13 +167,13 @@ static int irm_target(const struct gic *gic)
 void gic_spi_route_locked(struct gic *gic, unsigned intid,
                           struct gic_cpu_set *set)
 {
-    uint64_t route = gic->irouter[intid];
+    uint64_t route = gic->dist.irouter[intid];
 
-    set_add(set, gic->target[intid]);
-    gic->target[intid] = (int16_t)((route & GIC_IROUTER_IRM) != 0
-                                       ? irm_target(gic)
-                                       : gic_affinity_cpu(gic, route));
-    set_add(set, gic->target[intid]);
+    set_add(set, gic->dist.target[intid]);
+    gic->dist.target[intid] = (int16_t)((route & GIC_IROUTER_IRM) != 0
+                                            ? irm_target(gic)
+                                            : gic_affinity_cpu(gic, route));
+    set_add(set, gic->dist.target[intid]);
 }
 
 void gic_retarget_irm(struct gic *gic)
@@ -182,7 +185,7 @@ void gic_retarget_irm(struct gic *gic)
     }
     uv_mutex_lock(&gic->lock);
     for (unsigned intid = GIC_PRIVATE; intid < BOARD_INTIDS; intid++) {
-        if ((gic->irouter[intid] & GIC_IROUTER_IRM) != 0) {
+        if ((gic->dist.irouter[intid] & GIC_IROUTER_IRM) != 0) {
             gic_spi_route_locked(gic, intid, &set);
         }
     }
@@ -231,10 +234,10 @@ void gic_set_ppi(struct gic *gic, unsigned cpu, unsigned intid, bool level)
     bit = 1u << intid;
     uv_mutex_lock(&c->lock);
     if (level) {
-        c->latch |= bit & c->edge & ~c->line;
-        c->line |= bit;
+        c->state.latch |= bit & c->state.edge & ~c->state.line;
+        c->state.line |= bit;
     } else {
-        c->line &= ~bit;
+        c->state.line &= ~bit;
     }
     gic_cpu_unlock_and_tell(c);
 }
@@ -250,10 +253,11 @@ void gic_set_spi(struct gic *gic, unsigned intid, bool level)
     }
     uv_mutex_lock(&gic->lock);
     if (level) {
-        gic->latch[word] |= bit & gic->edge[word] & ~gic->line[word];
-        gic->line[word] |= bit;
+        gic->dist.latch[word] |=
+            bit & gic->dist.edge[word] & ~gic->dist.line[word];
+        gic->dist.line[word] |= bit;
     } else {
-        gic->line[word] &= ~bit;
+        gic->dist.line[word] &= ~bit;
     }
     gic_spi_changed_locked(gic, intid, &set);
     gic_unlock_and_tell(gic, &set);
@@ -263,15 +267,15 @@ void gic_set_spi(struct gic *gic, unsigned intid, bool level)
 
 static void cpu_interface_reset_locked(struct gic_cpu *c)
 {
-    c->pmr = 0;
-    c->bpr0 = GIC_BPR0_MIN;
-    c->bpr1 = GIC_BPR1_MIN;
-    c->eoi_mode = false;
-    c->cbpr = false;
-    c->grpen0 = false;
-    c->grpen1 = false;
-    c->ap0r = 0;
-    c->ap1r = 0;
+    c->state.pmr = 0;
+    c->state.bpr0 = GIC_BPR0_MIN;
+    c->state.bpr1 = GIC_BPR1_MIN;
+    c->state.eoi_mode = false;
+    c->state.cbpr = false;
+    c->state.grpen0 = false;
+    c->state.grpen1 = false;
+    c->state.ap0r = 0;
+    c->state.ap1r = 0;
     atomic_store(&c->takes_spis, false);
 }
 
@@ -298,10 +302,11 @@ static bool cpu_init(struct gic *gic, unsigned id)
     }
     c->gic = gic;
     c->id = id;
-    c->edge = (1u << GIC_SGIS) - 1; /* SGIs are edges; PPIs start as levels */
-    c->asleep = true;
-    c->spi = GIC_NO_INTID;
-    c->spi_priority = GIC_PRIORITY_IDLE;
+    c->state.edge =
+        (1u << GIC_SGIS) - 1; /* SGIs are edges; PPIs start as levels */
+    c->state.asleep = true;
+    c->state.spi = GIC_NO_INTID;
+    c->state.spi_priority = GIC_PRIORITY_IDLE;
     cpu_interface_reset_locked(c);
     return true;
 }
@@ -388,6 +393,64 @@ bool gic_attach(struct gic *gic, struct bus *bus, GError **error)
     desc.size = (gic->cpus - low) * BOARD_GICR_STRIDE;
     desc.opaque = &gic->region[1];
     return bus_attach(bus, &desc, error);
+}
+
+/* --- save and restore --- */
+
+/* Then the distributor, then each CPU. */
+struct gic_saved_head {
+    uint32_t ctlr, irm_spis;
+};
+
+size_t gic_state_size(const struct gic *gic)
+{
+    return sizeof(struct gic_saved_head) + sizeof(gic->dist) +
+           gic->cpus * sizeof(struct gic_cpu_state);
+}
+
+void gic_save(const struct gic *gic, void *to)
+{
+    struct gic_saved_head head = {
+        .ctlr = atomic_load_explicit(&gic->ctlr, memory_order_relaxed),
+        .irm_spis = atomic_load_explicit(&gic->irm_spis, memory_order_relaxed),
+    };
+    uint8_t *at = to;
+
+    memcpy(at, &head, sizeof(head));
+    at += sizeof(head);
+    memcpy(at, &gic->dist, sizeof(gic->dist));
+    at += sizeof(gic->dist);
+    for (unsigned i = 0; i < gic->cpus; i++) {
+        memcpy(at, &gic->cpu[i].state, sizeof(gic->cpu[i].state));
+        at += sizeof(gic->cpu[i].state);
+    }
+}
+
+void gic_restore(struct gic *gic, const void *from)
+{
+    struct gic_saved_head head;
+    const uint8_t *at = from;
+
+    memcpy(&head, at, sizeof(head));
+    at += sizeof(head);
+    atomic_store_explicit(&gic->ctlr, head.ctlr, memory_order_relaxed);
+    atomic_store_explicit(&gic->irm_spis, head.irm_spis, memory_order_relaxed);
+    memcpy(&gic->dist, at, sizeof(gic->dist));
+    at += sizeof(gic->dist);
+    for (unsigned i = 0; i < gic->cpus; i++) {
+        struct gic_cpu *c = &gic->cpu[i];
+
+        memcpy(&c->state, at, sizeof(c->state));
+        at += sizeof(c->state);
+        /*
+         * Both say again what the state says. relaxed: who made sure that
+         * nobody uses the GIC orders this too.
+         */
+        atomic_store_explicit(&c->irq, c->state.notify.want,
+                              memory_order_relaxed);
+        atomic_store_explicit(&c->takes_spis, c->state.grpen1,
+                              memory_order_relaxed);
+    }
 }
 
 uint64_t gic_sgis_sent(const struct gic *gic, unsigned cpu)

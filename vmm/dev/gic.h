@@ -10,6 +10,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dev/bus.h"
@@ -74,6 +75,18 @@ bool gic_sysreg_write(struct gic *gic, unsigned cpu, uint32_t key,
 /* The CPU interface of one CPU as after reset (PSCI CPU_ON). What is pending
  * or enabled in its redistributor stays. */
 void gic_reset_cpu(struct gic *gic, unsigned cpu);
+
+/* --- while nobody else uses the GIC, and outside its callbacks --- */
+
+/*
+ * All that the guest can see or change, as plain bytes without pointers and
+ * gaps: equal states give equal bytes. What the listener was told is part of
+ * it and nothing is told: the caller puts the listener back too. Statistics
+ * are not part of it and go on. Only for a GIC with as many CPUs.
+ */
+size_t gic_state_size(const struct gic *gic);
+void gic_save(const struct gic *gic, void *to);
+void gic_restore(struct gic *gic, const void *from);
 
 /* --- statistics; any thread --- */
 

@@ -21,7 +21,7 @@ static void cpu_activate_locked(struct gic_cpu *c, struct gic_best best)
     uint32_t level =
         (best.priority & gic_cpu_group_mask(c)) >> GIC_PRIORITY_SHIFT;
 
-    c->ap1r |= 1u << level;
+    c->state.ap1r |= 1u << level;
     atomic_fetch_add_explicit(&c->acks, 1, memory_order_relaxed);
 }
 
@@ -39,11 +39,11 @@ static unsigned cpu_acknowledge_spi(struct gic *gic, struct gic_cpu *c)
     if (gic_cpu_signals_locked(c, best)) {
         intid = best.intid;
         if (intid < GIC_PRIVATE) {
-            c->latch &= ~(1u << intid);
-            c->active |= 1u << intid;
+            c->state.latch &= ~(1u << intid);
+            c->state.active |= 1u << intid;
         } else {
-            gic->latch[intid / 32] &= ~(1u << (intid % 32));
-            gic->active[intid / 32] |= 1u << (intid % 32);
+            gic->dist.latch[intid / 32] &= ~(1u << (intid % 32));
+            gic->dist.active[intid / 32] |= 1u << (intid % 32);
             gic_spi_changed_locked(gic, intid, &set);
         }
         cpu_activate_locked(c, best);
@@ -68,8 +68,8 @@ static unsigned cpu_acknowledge(struct gic *gic, struct gic_cpu *c)
         uv_mutex_unlock(&c->lock);
         return cpu_acknowledge_spi(gic, c);
     }
-    c->latch &= ~(1u << best.intid);
-    c->active |= 1u << best.intid;
+    c->state.latch &= ~(1u << best.intid);
+    c->state.active |= 1u << best.intid;
     cpu_activate_locked(c, best);
     gic_cpu_unlock_and_tell(c);
     return best.intid;
@@ -80,7 +80,7 @@ static void spi_deactivate(struct gic *gic, unsigned intid)
     struct gic_cpu_set set = {{0}};
 
     uv_mutex_lock(&gic->lock);
-    gic->active[intid / 32] &= ~(1u << (intid % 32));
+    gic->dist.active[intid / 32] &= ~(1u << (intid % 32));
     gic_spi_changed_locked(gic, intid, &set);
     gic_unlock_and_tell(gic, &set);
 }
@@ -95,11 +95,11 @@ static void cpu_end(struct gic *gic, struct gic_cpu *c, uint64_t value)
         return;
     }
     uv_mutex_lock(&c->lock);
-    c->ap1r &= c->ap1r - 1; /* priority drop: the highest level is the lowest
-                             * bit; 0 stays 0 */
-    deactivate = !c->eoi_mode;
+    c->state.ap1r &= c->state.ap1r - 1; /* priority drop: the highest level is
+                                         * the lowest bit; 0 stays 0 */
+    deactivate = !c->state.eoi_mode;
     if (deactivate && intid < GIC_PRIVATE) {
-        c->active &= ~(1u << intid);
+        c->state.active &= ~(1u << intid);
     }
     gic_cpu_unlock_and_tell(c);
     if (deactivate && intid >= GIC_PRIVATE) {
@@ -116,9 +116,9 @@ static void cpu_deactivate(struct gic *gic, struct gic_cpu *c, uint64_t value)
         return;
     }
     uv_mutex_lock(&c->lock);
-    eoi_mode = c->eoi_mode; /* DIR does nothing in the other mode */
+    eoi_mode = c->state.eoi_mode; /* DIR does nothing in the other mode */
     if (eoi_mode && intid < GIC_PRIVATE) {
-        c->active &= ~(1u << intid);
+        c->state.active &= ~(1u << intid);
     }
     gic_cpu_unlock_and_tell(c);
     if (eoi_mode && intid >= GIC_PRIVATE) {
@@ -132,11 +132,12 @@ static void cpu_deactivate(struct gic *gic, struct gic_cpu *c, uint64_t value)
 static void cpu_take_sgi(struct gic_cpu *c, uint32_t bit, bool group1)
 {
     uv_mutex_lock(&c->lock);
-    if ((c->latch & bit) != 0 || (!group1 && (c->group & bit) != 0)) {
+    if ((c->state.latch & bit) != 0 ||
+        (!group1 && (c->state.group & bit) != 0)) {
         uv_mutex_unlock(&c->lock);
         return;
     }
-    c->latch |= bit;
+    c->state.latch |= bit;
     gic_cpu_unlock_and_tell(c);
 }
 
@@ -228,35 +229,36 @@ bool gic_sysreg_read(struct gic *gic, unsigned cpu, uint32_t key,
         value = GIC_INTID_SPURIOUS;
         break;
     case SYSREG_ICC_PMR_EL1:
-        value = c->pmr;
+        value = c->state.pmr;
         break;
     case SYSREG_ICC_BPR0_EL1:
-        value = c->bpr0;
+        value = c->state.bpr0;
         break;
     case SYSREG_ICC_BPR1_EL1:
-        value = c->cbpr ? MIN(c->bpr0 + 1u, GIC_BPR_MAX) : c->bpr1;
+        value = c->state.cbpr ? MIN(c->state.bpr0 + 1u, GIC_BPR_MAX)
+                              : c->state.bpr1;
         break;
     case SYSREG_ICC_AP0R0_EL1:
-        value = c->ap0r;
+        value = c->state.ap0r;
         break;
     case SYSREG_ICC_AP1R0_EL1:
-        value = c->ap1r;
+        value = c->state.ap1r;
         break;
     case SYSREG_ICC_RPR_EL1:
         value = gic_cpu_running_priority(c);
         break;
     case SYSREG_ICC_CTLR_EL1:
-        value = ICC_CTLR_FIXED | (c->cbpr ? ICC_CTLR_CBPR : 0) |
-                (c->eoi_mode ? ICC_CTLR_EOIMODE : 0);
+        value = ICC_CTLR_FIXED | (c->state.cbpr ? ICC_CTLR_CBPR : 0) |
+                (c->state.eoi_mode ? ICC_CTLR_EOIMODE : 0);
         break;
     case SYSREG_ICC_SRE_EL1:
         value = ICC_SRE_VALUE;
         break;
     case SYSREG_ICC_IGRPEN0_EL1:
-        value = c->grpen0;
+        value = c->state.grpen0;
         break;
     case SYSREG_ICC_IGRPEN1_EL1:
-        value = c->grpen1;
+        value = c->state.grpen1;
         break;
     default:
         uv_mutex_unlock(&c->lock);
@@ -283,35 +285,35 @@ static bool cpu_write_state(struct gic *gic, struct gic_cpu *c, uint32_t key,
     uv_mutex_lock(&c->lock);
     switch (key) {
     case SYSREG_ICC_PMR_EL1:
-        c->pmr = value & GIC_PRIORITY_MASK;
+        c->state.pmr = value & GIC_PRIORITY_MASK;
         break;
     case SYSREG_ICC_BPR0_EL1:
-        c->bpr0 = bpr_clamp(value, GIC_BPR0_MIN);
+        c->state.bpr0 = bpr_clamp(value, GIC_BPR0_MIN);
         break;
     case SYSREG_ICC_BPR1_EL1:
-        if (!c->cbpr) {
-            c->bpr1 = bpr_clamp(value, GIC_BPR1_MIN);
+        if (!c->state.cbpr) {
+            c->state.bpr1 = bpr_clamp(value, GIC_BPR1_MIN);
         }
         break;
     case SYSREG_ICC_AP0R0_EL1:
-        c->ap0r = (uint32_t)value;
+        c->state.ap0r = (uint32_t)value;
         break;
     case SYSREG_ICC_AP1R0_EL1:
-        c->ap1r = (uint32_t)value;
+        c->state.ap1r = (uint32_t)value;
         break;
     case SYSREG_ICC_CTLR_EL1:
-        c->cbpr = (value & ICC_CTLR_CBPR) != 0;
-        c->eoi_mode = (value & ICC_CTLR_EOIMODE) != 0;
+        c->state.cbpr = (value & ICC_CTLR_CBPR) != 0;
+        c->state.eoi_mode = (value & ICC_CTLR_EOIMODE) != 0;
         break;
     case SYSREG_ICC_SRE_EL1: /* nothing can change */
         break;
     case SYSREG_ICC_IGRPEN0_EL1:
-        c->grpen0 = (value & 1) != 0;
+        c->state.grpen0 = (value & 1) != 0;
         break;
     case SYSREG_ICC_IGRPEN1_EL1:
-        enables_changed = c->grpen1 != ((value & 1) != 0);
-        c->grpen1 = (value & 1) != 0;
-        atomic_store(&c->takes_spis, c->grpen1);
+        enables_changed = c->state.grpen1 != ((value & 1) != 0);
+        c->state.grpen1 = (value & 1) != 0;
+        atomic_store(&c->takes_spis, c->state.grpen1);
         break;
     default:
         uv_mutex_unlock(&c->lock);

@@ -104,13 +104,13 @@ struct gic_word {
 static struct gic_word word_of_cpu(struct gic_cpu *c)
 {
     return (struct gic_word){
-        .group = &c->group,
-        .enabled = &c->enabled,
-        .edge = &c->edge,
-        .latch = &c->latch,
-        .line = &c->line,
-        .active = &c->active,
-        .priority = c->priority,
+        .group = &c->state.group,
+        .enabled = &c->state.enabled,
+        .edge = &c->state.edge,
+        .latch = &c->state.latch,
+        .line = &c->state.line,
+        .active = &c->state.active,
+        .priority = c->state.priority,
         .fixed_edge = (1u << GIC_SGIS) - 1,
     };
 }
@@ -118,13 +118,13 @@ static struct gic_word word_of_cpu(struct gic_cpu *c)
 static struct gic_word word_of_dist(struct gic *gic, unsigned word)
 {
     return (struct gic_word){
-        .group = &gic->group[word],
-        .enabled = &gic->enabled[word],
-        .edge = &gic->edge[word],
-        .latch = &gic->latch[word],
-        .line = &gic->line[word],
-        .active = &gic->active[word],
-        .priority = &gic->priority[word * 32],
+        .group = &gic->dist.group[word],
+        .enabled = &gic->dist.enabled[word],
+        .edge = &gic->dist.edge[word],
+        .latch = &gic->dist.latch[word],
+        .line = &gic->dist.line[word],
+        .active = &gic->dist.active[word],
+        .priority = &gic->dist.priority[word * 32],
     };
 }
 
@@ -321,7 +321,7 @@ static uint64_t dist_read(void *opaque, unsigned cpu, uint64_t offset,
     }
     if (irouter_decode(offset, size, &intid)) {
         uv_mutex_lock(&gic->lock);
-        value = half_read(gic->irouter[intid], offset, size);
+        value = half_read(gic->dist.irouter[intid], offset, size);
         uv_mutex_unlock(&gic->lock);
         return value;
     }
@@ -351,9 +351,9 @@ static void dist_write_irouter(struct gic *gic, unsigned intid, uint64_t offset,
     uint64_t old;
 
     uv_mutex_lock(&gic->lock);
-    old = gic->irouter[intid];
+    old = gic->dist.irouter[intid];
     value = half_write(old, offset, value, size) & GIC_IROUTER_MASK;
-    gic->irouter[intid] = value;
+    gic->dist.irouter[intid] = value;
     if ((old & ~value & GIC_IROUTER_IRM) != 0) {
         atomic_fetch_sub(&gic->irm_spis, 1);
     } else if ((value & ~old & GIC_IROUTER_IRM) != 0) {
@@ -458,7 +458,7 @@ static uint64_t redist_read(void *opaque, unsigned cpu, uint64_t offset,
     }
     if (size == 4 && offset == GICR_WAKER) {
         uv_mutex_lock(&c->lock);
-        value = c->asleep
+        value = c->state.asleep
                     ? GICR_WAKER_PROCESSOR_SLEEP | GICR_WAKER_CHILDREN_ASLEEP
                     : 0;
         uv_mutex_unlock(&c->lock);
@@ -493,7 +493,7 @@ static void redist_write(void *opaque, unsigned cpu, uint64_t offset,
         /* Kept and mirrored only: like QEMU and KVM, an interrupt reaches a
          * CPU interface that software never woke. */
         uv_mutex_lock(&c->lock);
-        c->asleep = (value & GICR_WAKER_PROCESSOR_SLEEP) != 0;
+        c->state.asleep = (value & GICR_WAKER_PROCESSOR_SLEEP) != 0;
         uv_mutex_unlock(&c->lock);
         return;
     }

@@ -41,6 +41,30 @@
 #define GIC_NO_INTID GIC_INTID_SPURIOUS
 #define GIC_NO_TARGET (-1)
 
+/*
+ * What a CPU's part of the GIC consists of: plain data, saved and restored as
+ * it is. No gaps, so that equal states are equal bytes.
+ */
+struct gic_cpu_state {
+    /* SGIs and PPIs, a bit each */
+    uint32_t group, enabled, edge;
+    uint32_t latch; /* pending by edge, by SGI or by ISPENDR */
+    uint32_t line;  /* input level */
+    uint32_t active;
+    uint32_t ap0r, ap1r; /* CPU interface, as from pmr on */
+    uint8_t priority[GIC_PRIVATE];
+    /* the best SPI routed here; also under the distributor's lock */
+    uint16_t spi;
+    uint8_t spi_priority;
+    bool asleep; /* GICR_WAKER.ProcessorSleep */
+    uint8_t pmr, bpr0, bpr1;
+    bool eoi_mode, cbpr, grpen0, grpen1;
+    struct notify notify;
+    uint8_t reserved[2]; /* 0 */
+};
+
+_Static_assert(sizeof(struct gic_cpu_state) == 80, "no gaps");
+
 struct gic_cpu {
     _Alignas(64) uv_mutex_t lock;
     struct gic *gic;  /* [init] */
@@ -48,22 +72,7 @@ struct gic_cpu {
     _Atomic bool irq; /* [atomic] release by the holder of the lock, acquire
                        * in gic_irq_pending() */
     _Atomic bool takes_spis; /* [atomic] seq_cst; grpen1, for 1-of-N routing */
-    /* [lock: lock] from here */
-    struct notify notify;
-    /* SGIs and PPIs, a bit each */
-    uint32_t group, enabled, edge;
-    uint32_t latch; /* pending by edge, by SGI or by ISPENDR */
-    uint32_t line;  /* input level */
-    uint32_t active;
-    uint8_t priority[GIC_PRIVATE];
-    bool asleep; /* GICR_WAKER.ProcessorSleep */
-    /* the best SPI routed here; also under the distributor's lock */
-    uint16_t spi;
-    uint8_t spi_priority;
-    /* CPU interface */
-    uint8_t pmr, bpr0, bpr1;
-    bool eoi_mode, cbpr, grpen0, grpen1;
-    uint32_t ap0r, ap1r;
+    struct gic_cpu_state state; /* [lock: lock] */
     /* [atomic] relaxed, statistics */
     _Atomic uint64_t sgis_sent, acks;
 };
@@ -78,6 +87,19 @@ struct gic_redist_region {
 struct gic_cpu_set {
     uint64_t word[GIC_MAX_CPUS / 64];
 };
+
+/* The same for the SPIs; word 0 and entries 0..31 are unused. */
+struct gic_dist_state {
+    uint64_t irouter[BOARD_INTIDS];
+    uint32_t group[GIC_WORDS], enabled[GIC_WORDS], edge[GIC_WORDS];
+    uint32_t latch[GIC_WORDS], line[GIC_WORDS], active[GIC_WORDS];
+    int16_t target[BOARD_INTIDS]; /* CPU or GIC_NO_TARGET */
+    uint8_t priority[BOARD_INTIDS];
+};
+
+_Static_assert(sizeof(struct gic_dist_state) ==
+                   BOARD_INTIDS * 11 + GIC_WORDS * 24,
+               "no gaps");
 
 struct gic {
     unsigned cpus;                      /* [init] */
@@ -95,12 +117,7 @@ struct gic {
     _Atomic unsigned irm_spis;
     _Atomic uint64_t unknown; /* [atomic] relaxed, a statistic */
     uv_mutex_t lock;
-    /* [lock: lock] SPIs; word 0 and entries 0..31 unused */
-    uint32_t group[GIC_WORDS], enabled[GIC_WORDS], edge[GIC_WORDS];
-    uint32_t latch[GIC_WORDS], line[GIC_WORDS], active[GIC_WORDS];
-    uint8_t priority[BOARD_INTIDS];
-    uint64_t irouter[BOARD_INTIDS];
-    int16_t target[BOARD_INTIDS]; /* CPU or GIC_NO_TARGET */
+    struct gic_dist_state dist; /* [lock: lock] */
 };
 
 #define GICD_CTLR_ENABLE_GRP0 (1u << 0)
@@ -134,13 +151,14 @@ void gic_cpu_unlock_and_tell(struct gic_cpu *c);
 
 static inline uint32_t gic_private_pending(const struct gic_cpu *c)
 {
-    return c->latch | (c->line & ~c->edge);
+    return c->state.latch | (c->state.line & ~c->state.edge);
 }
 
 /* SPI words, under the distributor's lock. */
 static inline uint32_t gic_spi_pending(const struct gic *gic, unsigned word)
 {
-    return gic->latch[word] | (gic->line[word] & ~gic->edge[word]);
+    return gic->dist.latch[word] |
+           (gic->dist.line[word] & ~gic->dist.edge[word]);
 }
 
 /* An SPI's state changed: choose again for its target. Collects the CPU. */

@@ -63,44 +63,56 @@ enum pl011_offset {
 static const uint8_t pl011_ids[8] = {0x11, 0x10, 0x14, 0x00,
                                      0x0d, 0xf0, 0x05, 0xb1};
 
+/*
+ * Plain data, saved and restored as it is. No gaps, so that equal states are
+ * equal bytes.
+ */
+struct pl011_state {
+    uint32_t head, count;
+    uint32_t rsr, ilpr, ibrd, fbrd, lcr_h, cr, ifls, imsc, ris, dmacr;
+    uint16_t fifo[FIFO_DEPTH]; /* characters with their error bits */
+    bool overrun;              /* marks the next character that gets in */
+    bool wants_room;           /* a push was cut short */
+    struct notify notify;
+    uint8_t reserved[3]; /* 0 */
+};
+
+_Static_assert(sizeof(struct pl011_state) == 88, "no gaps");
+
 struct pl011 {
     struct pl011_callbacks callbacks; /* [init] */
     void *opaque;                     /* [init] */
     uv_mutex_t lock;
-    /* [lock: lock] */
-    struct notify notify;
-    uint16_t fifo[FIFO_DEPTH]; /* characters with their error bits */
-    unsigned head, count;
-    bool overrun;    /* marks the next character that gets in */
-    bool wants_room; /* a push was cut short */
-    uint32_t rsr, ilpr, ibrd, fbrd, lcr_h, cr, ifls, imsc, ris, dmacr;
+    struct pl011_state state; /* [lock: lock] */
     _Atomic uint64_t unknown; /* [atomic] relaxed, a statistic */
 };
 
 static unsigned rx_depth(const struct pl011 *uart)
 {
-    return (uart->lcr_h & LCR_H_FEN) != 0 ? FIFO_DEPTH : 1;
+    return (uart->state.lcr_h & LCR_H_FEN) != 0 ? FIFO_DEPTH : 1;
 }
 
 static unsigned rx_trigger(const struct pl011 *uart)
 {
     static const uint8_t level[8] = {2, 4, 8, 12, 14, 8, 8, 8};
 
-    return (uart->lcr_h & LCR_H_FEN) != 0 ? level[uart->ifls >> 3 & 7] : 1;
+    return (uart->state.lcr_h & LCR_H_FEN) != 0
+               ? level[uart->state.ifls >> 3 & 7]
+               : 1;
 }
 
 static void rx_interrupts_locked(struct pl011 *uart)
 {
-    if (uart->count >= rx_trigger(uart)) {
-        uart->ris |= INT_RX;
+    if (uart->state.count >= rx_trigger(uart)) {
+        uart->state.ris |= INT_RX;
     } else {
-        uart->ris &= ~INT_RX;
-        if (uart->count > 0) {
-            uart->ris |= INT_RT;
+        uart->state.ris &= ~INT_RX;
+        if (uart->state.count > 0) {
+            uart->state.ris |= INT_RT;
         }
     }
-    if (uart->count == 0) {
-        uart->ris &= ~INT_RT;
+    if (uart->state.count == 0) {
+        uart->state.ris &= ~INT_RT;
     }
 }
 
@@ -109,18 +121,19 @@ static bool rx_put_locked(struct pl011 *uart, uint8_t byte)
 {
     uint16_t entry = byte;
 
-    if (uart->count >= rx_depth(uart)) {
-        uart->overrun = true;
-        uart->rsr |= RSR_OE;
-        uart->ris |= INT_OE;
+    if (uart->state.count >= rx_depth(uart)) {
+        uart->state.overrun = true;
+        uart->state.rsr |= RSR_OE;
+        uart->state.ris |= INT_OE;
         return false;
     }
-    if (uart->overrun) {
+    if (uart->state.overrun) {
         entry |= DR_OE;
-        uart->overrun = false;
+        uart->state.overrun = false;
     }
-    uart->fifo[(uart->head + uart->count) % FIFO_DEPTH] = entry;
-    uart->count++;
+    uart->state.fifo[(uart->state.head + uart->state.count) % FIFO_DEPTH] =
+        entry;
+    uart->state.count++;
     rx_interrupts_locked(uart);
     return true;
 }
@@ -129,31 +142,31 @@ static uint32_t rx_get_locked(struct pl011 *uart)
 {
     uint32_t entry;
 
-    if (uart->count == 0) {
+    if (uart->state.count == 0) {
         return 0;
     }
-    entry = uart->fifo[uart->head];
-    uart->head = (uart->head + 1) % FIFO_DEPTH;
-    uart->count--;
+    entry = uart->state.fifo[uart->state.head];
+    uart->state.head = (uart->state.head + 1) % FIFO_DEPTH;
+    uart->state.count--;
     /* UARTRSR shows the errors of the character read last. */
-    uart->rsr = entry >> 8 & 0xf;
+    uart->state.rsr = entry >> 8 & 0xf;
     /* Reading below the trigger ends RX; RT ends with the last character and
      * does not begin by reading. */
-    if (uart->count < rx_trigger(uart)) {
-        uart->ris &= ~INT_RX;
+    if (uart->state.count < rx_trigger(uart)) {
+        uart->state.ris &= ~INT_RX;
     }
-    if (uart->count == 0) {
-        uart->ris &= ~INT_RT;
-    } else if (uart->count < rx_trigger(uart)) {
-        uart->ris |= INT_RT;
+    if (uart->state.count == 0) {
+        uart->state.ris &= ~INT_RT;
+    } else if (uart->state.count < rx_trigger(uart)) {
+        uart->state.ris |= INT_RT;
     }
     return entry;
 }
 
 static uint32_t fr_locked(const struct pl011 *uart)
 {
-    return FR_TXFE | (uart->count == 0 ? FR_RXFE : 0) |
-           (uart->count >= rx_depth(uart) ? FR_RXFF : 0);
+    return FR_TXFE | (uart->state.count == 0 ? FR_RXFE : 0) |
+           (uart->state.count >= rx_depth(uart) ? FR_RXFF : 0);
 }
 
 static void irq_tell(void *arg, bool level)
@@ -166,8 +179,9 @@ static void irq_tell(void *arg, bool level)
 /* Takes over the held lock and releases it. */
 static void pl011_unlock_and_tell(struct pl011 *uart)
 {
-    notify_run_locked(&uart->notify, &uart->lock, (uart->ris & uart->imsc) != 0,
-                      irq_tell, uart);
+    notify_run_locked(&uart->state.notify, &uart->lock,
+                      (uart->state.ris & uart->state.imsc) != 0, irq_tell,
+                      uart);
     uv_mutex_unlock(&uart->lock);
 }
 
@@ -177,29 +191,29 @@ static uint64_t read_locked(struct pl011 *uart, uint64_t offset)
     case UARTDR:
         return rx_get_locked(uart);
     case UARTRSR:
-        return uart->rsr;
+        return uart->state.rsr;
     case UARTFR:
         return fr_locked(uart);
     case UARTILPR:
-        return uart->ilpr;
+        return uart->state.ilpr;
     case UARTIBRD:
-        return uart->ibrd;
+        return uart->state.ibrd;
     case UARTFBRD:
-        return uart->fbrd;
+        return uart->state.fbrd;
     case UARTLCR_H:
-        return uart->lcr_h;
+        return uart->state.lcr_h;
     case UARTCR:
-        return uart->cr;
+        return uart->state.cr;
     case UARTIFLS:
-        return uart->ifls;
+        return uart->state.ifls;
     case UARTIMSC:
-        return uart->imsc;
+        return uart->state.imsc;
     case UARTRIS:
-        return uart->ris;
+        return uart->state.ris;
     case UARTMIS:
-        return uart->ris & uart->imsc;
+        return uart->state.ris & uart->state.imsc;
     case UARTDMACR:
-        return uart->dmacr;
+        return uart->state.dmacr;
     default:
         break;
     }
@@ -221,8 +235,8 @@ static uint64_t pl011_read(void *opaque, unsigned cpu, uint64_t offset,
     (void)size;
     uv_mutex_lock(&uart->lock);
     value = read_locked(uart, offset);
-    if (uart->wants_room && uart->count < rx_depth(uart)) {
-        uart->wants_room = false;
+    if (uart->state.wants_room && uart->state.count < rx_depth(uart)) {
+        uart->state.wants_room = false;
         room = true;
     }
     pl011_unlock_and_tell(uart);
@@ -236,24 +250,24 @@ static void write_lcr_h_locked(struct pl011 *uart, uint32_t value)
 {
     /* The FIFOs become one-character holding registers, or the other way
      * round; either way what was in them is gone. */
-    if (((uart->lcr_h ^ value) & LCR_H_FEN) != 0) {
-        uart->head = 0;
-        uart->count = 0;
+    if (((uart->state.lcr_h ^ value) & LCR_H_FEN) != 0) {
+        uart->state.head = 0;
+        uart->state.count = 0;
     }
-    uart->lcr_h = value & LCR_H_MASK;
+    uart->state.lcr_h = value & LCR_H_MASK;
     rx_interrupts_locked(uart);
 }
 
 /* True: the character is to be sent. */
 static bool write_dr_locked(struct pl011 *uart, uint8_t byte)
 {
-    bool loopback = (uart->cr & CR_LBE) != 0;
+    bool loopback = (uart->state.cr & CR_LBE) != 0;
 
     if (loopback) {
         (void)rx_put_locked(uart, byte);
     }
     /* The FIFO fell through its trigger level: it is empty again. */
-    uart->ris |= INT_TX;
+    uart->state.ris |= INT_TX;
     return !loopback;
 }
 
@@ -263,39 +277,39 @@ static bool write_locked(struct pl011 *uart, uint64_t offset, uint32_t value)
     case UARTDR:
         return write_dr_locked(uart, (uint8_t)value);
     case UARTRSR:
-        uart->rsr = 0;
+        uart->state.rsr = 0;
         break;
     case UARTFR:
     case UARTRIS:
     case UARTMIS: /* read-only */
         break;
     case UARTILPR:
-        uart->ilpr = value & 0xff;
+        uart->state.ilpr = value & 0xff;
         break;
     case UARTIBRD:
-        uart->ibrd = value & 0xffff;
+        uart->state.ibrd = value & 0xffff;
         break;
     case UARTFBRD:
-        uart->fbrd = value & 0x3f;
+        uart->state.fbrd = value & 0x3f;
         break;
     case UARTLCR_H:
         write_lcr_h_locked(uart, value);
         break;
     case UARTCR:
-        uart->cr = value & CR_MASK;
+        uart->state.cr = value & CR_MASK;
         break;
     case UARTIFLS:
-        uart->ifls = value & IFLS_MASK;
+        uart->state.ifls = value & IFLS_MASK;
         rx_interrupts_locked(uart);
         break;
     case UARTIMSC:
-        uart->imsc = value & INT_MASK;
+        uart->state.imsc = value & INT_MASK;
         break;
     case UARTICR:
-        uart->ris &= ~(value & INT_MASK);
+        uart->state.ris &= ~(value & INT_MASK);
         break;
     case UARTDMACR: /* kept; there is no DMA */
-        uart->dmacr = value & 7;
+        uart->state.dmacr = value & 7;
         break;
     default:
         atomic_fetch_add_explicit(&uart->unknown, 1, memory_order_relaxed);
@@ -325,12 +339,12 @@ size_t pl011_rx_push(struct pl011 *uart, const uint8_t *bytes, size_t count)
     size_t taken = 0;
 
     uv_mutex_lock(&uart->lock);
-    while (taken < count && uart->count < rx_depth(uart)) {
+    while (taken < count && uart->state.count < rx_depth(uart)) {
         (void)rx_put_locked(uart, bytes[taken]);
         taken++;
     }
     if (taken < count) {
-        uart->wants_room = true;
+        uart->state.wants_room = true;
     }
     pl011_unlock_and_tell(uart);
     return taken;
@@ -351,8 +365,8 @@ struct pl011 *pl011_new(const struct pl011_callbacks *callbacks, void *opaque)
     }
     uart->callbacks = *callbacks;
     uart->opaque = opaque;
-    uart->cr = CR_RESET;
-    uart->ifls = IFLS_RESET;
+    uart->state.cr = CR_RESET;
+    uart->state.ifls = IFLS_RESET;
     return uart;
 }
 
@@ -378,6 +392,21 @@ bool pl011_attach(struct pl011 *uart, struct bus *bus, GError **error)
                           .opaque = uart,
                       },
                       error);
+}
+
+size_t pl011_state_size(const struct pl011 *uart)
+{
+    return sizeof(uart->state);
+}
+
+void pl011_save(const struct pl011 *uart, void *to)
+{
+    memcpy(to, &uart->state, sizeof(uart->state));
+}
+
+void pl011_restore(struct pl011 *uart, const void *from)
+{
+    memcpy(&uart->state, from, sizeof(uart->state));
 }
 
 uint64_t pl011_unknown_accesses(const struct pl011 *uart)

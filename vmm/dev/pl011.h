@@ -37,4 +37,15 @@ bool pl011_attach(struct pl011 *uart, struct bus *bus, GError **error);
 size_t pl011_rx_push(struct pl011 *uart, const uint8_t *bytes, size_t count);
 uint64_t pl011_unknown_accesses(const struct pl011 *uart);
 
+/* --- while nobody else uses the UART, and outside its callbacks --- */
+
+/*
+ * All that the guest can see or change, as plain bytes without pointers and
+ * gaps: equal states give equal bytes. What the listener was told is part of
+ * it and nothing is told; statistics are not part of it.
+ */
+size_t pl011_state_size(const struct pl011 *uart);
+void pl011_save(const struct pl011 *uart, void *to);
+void pl011_restore(struct pl011 *uart, const void *from);
+
 #endif

@@ -72,7 +72,15 @@ enum atomic_result atomic_perform(struct exclusives *ex,
                                   const struct insn *insn, void *host,
                                   uint64_t gpa, struct atomic_io *io);
 
-/* CLREX, exception return, reset. */
+/*
+ * CLREX, exception return, reset; and snapshots, when they are taken and when
+ * they are restored. The sequence words are not part of a snapshot and need
+ * not be: a word's number is never a result, it is only compared with the one
+ * that an armed monitor noted. While every monitor is open nothing refers to
+ * the past of the words, and from then on each answer depends on what is
+ * written after the load-exclusive alone. (Which granules share a word depends
+ * on addresses only.)
+ */
 static inline void exclusive_state_clear(struct exclusive_state *state)
 {
     state->armed = false;
