@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "error.h"
+#include "options.h"
 
 static const char main_help[] =
     "Usage:\n"
@@ -21,7 +22,10 @@ static const char main_help[] =
     "  run       boot the guest and run one workload, or a kernel of your own\n"
     "  compare   one workload under {broadcast, ipi} x {sync, batched}: a "
     "table\n"
-    "  list      workloads, plugins, events and counters by name\n"
+    "  replay    repeat a run that was recorded, and check that it is the "
+    "same\n"
+    "  minimize  shrink a recorded run that failed to one that can be read\n"
+    "  list      workloads, plugins, events, strategies, bugs ... by name\n"
     "\n"
     "  shootdown COMMAND --help   the options of a command, with examples\n"
     "  shootdown --version        the version\n"
@@ -47,18 +51,43 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
-static int print_help(enum vm_command command)
+static char *run_help(void)
 {
-    g_autofree char *text = vm_config_help(command);
+    return vm_config_help(VM_COMMAND_RUN);
+}
 
-    printf("%s", text);
-    return EXIT_FINE;
+static char *compare_help(void)
+{
+    return vm_config_help(VM_COMMAND_COMPARE);
+}
+
+static const struct {
+    const char *name;
+    int (*fn)(int argc, char **argv);
+    char *(*help)(void); /* NULL: fn answers --help itself */
+} commands[] = {
+    {"run", cmd_run, run_help},
+    {"compare", cmd_compare, compare_help},
+    {"replay", cmd_replay, replay_options_help},
+    {"minimize", cmd_minimize, minimize_options_help},
+    {"list", cmd_list, NULL},
+};
+
+static int run_command(size_t i, int argc, char **argv)
+{
+    if (commands[i].help && wants_help(argc, argv)) {
+        g_autofree char *text = commands[i].help();
+
+        printf("%s", text);
+        return EXIT_FINE;
+    }
+    return commands[i].fn(argc, argv);
 }
 
 static int unknown_command(const char *name)
 {
-    static const char *const later[] = {"fuzz",  "replay", "minimize", "litmus",
-                                        "bench", "trace",  "lesson"};
+    static const char *const later[] = {"fuzz", "litmus", "bench", "trace",
+                                        "lesson"};
     g_autoptr(GError) error = NULL;
 
     for (size_t i = 0; i < G_N_ELEMENTS(later); i++) {
@@ -69,10 +98,11 @@ static int unknown_command(const char *name)
             return cli_fail(error);
         }
     }
-    g_set_error(&error, VM_ERROR, VM_ERROR_USAGE,
-                "'%s' is no command: accepted are run, compare and list; "
-                "'shootdown --help' explains them",
-                name);
+    g_set_error(
+        &error, VM_ERROR, VM_ERROR_USAGE,
+        "'%s' is no command: accepted are run, compare, replay, minimize "
+        "and list; 'shootdown --help' explains them",
+        name);
     return cli_fail(error);
 }
 
@@ -95,16 +125,10 @@ int cli_main(int argc, char **argv)
         printf("shootdown %s\n", SHOOTDOWN_VERSION);
         return EXIT_FINE;
     }
-    if (strcmp(command, "list") == 0) {
-        return cmd_list(argc, argv);
-    }
-    if (strcmp(command, "run") == 0) {
-        return wants_help(argc, argv) ? print_help(VM_COMMAND_RUN)
-                                      : cmd_run(argc, argv);
-    }
-    if (strcmp(command, "compare") == 0) {
-        return wants_help(argc, argv) ? print_help(VM_COMMAND_COMPARE)
-                                      : cmd_compare(argc, argv);
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (strcmp(command, commands[i].name) == 0) {
+            return run_command(i, argc, argv);
+        }
     }
     return unknown_command(command);
 }

@@ -11,6 +11,7 @@
 #include "config.h"
 #include "obs/events.h"
 #include "obs/stats.h"
+#include "session.h"
 #include "vm.h"
 
 struct plugin_services;
@@ -20,6 +21,8 @@ struct symbols;
 int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_minimize(int argc, char **argv);
 
 /* A finished run, still owning what its totals borrow. */
 struct run {
@@ -27,15 +30,19 @@ struct run {
     struct symbols *symbols;
     enum vm_outcome outcome;
     struct vm_totals totals;
+    struct session session; /* deterministic engines */
 };
 
 /*
- * Builds the machine, its plugins and its trace, runs it to the end and
- * collects. False and error: it did not start, or the engine failed; then
+ * Builds the machine, its plugins and its trace, runs it to the end (as the
+ * schedule `replay` says, if it is not NULL) and collects. False and error: it did not start, or the engine failed; then
  * run->totals may still hold what was counted (events is not NULL).
  */
-bool run_machine(const struct vm_config *config, struct run *out_run,
+bool run_machine(const struct vm_config *config,
+                 const struct schedule *replay, struct run *out_run,
                  GError **error);
+/* Says how it ended, writes what was asked for; the exit status. */
+int run_report(const struct vm_config *config, const struct run *run);
 void run_fini(struct run *run);
 int run_exit_status(const struct run *run);
 

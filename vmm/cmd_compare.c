@@ -152,9 +152,12 @@ static void print_ratio(const struct row *sync, const struct row *batched)
 static void print_table(const struct vm_config *config, const struct row *rows)
 {
     g_autofree char *args = g_strjoinv(" ", config->args);
+    bool is_parallel = config->engine == VM_ENGINE_PARALLEL;
 
-    printf("%s%s%s on %u vCPU%s; ", config->workload, args[0] ? " " : "", args,
-           config->cpus, config->cpus > 1 ? "s" : "");
+    printf("%s%s%s on %u vCPU%s%s%s; ", config->workload, args[0] ? " " : "",
+           args, config->cpus, config->cpus > 1 ? "s" : "",
+           is_parallel ? "" : ", ",
+           is_parallel ? "" : vm_engine_name(config->engine));
     if (rows[0].calls < 2) {
         printf("it made %s madvise(MADV_PAGEOUT) call:\n",
                rows[0].calls ? "one" : "no");
@@ -201,20 +204,19 @@ static void progress(unsigned i, const struct vm_config *config, bool done,
 /* What went wrong in one of the runs, and the command that shows it. */
 static void report_failure(const struct vm_config *config, int status)
 {
-    g_autofree char *args = g_strjoinv(" ", config->args);
+    g_autofree char *line = vm_config_to_text(config);
     const char *what = status == EXIT_GUEST_PANIC       ? "panicked"
                        : status == EXIT_HANG            ? "timed out"
                        : status == EXIT_INTERRUPTED     ? "was interrupted"
                        : status == EXIT_WORKLOAD_FAILED ? "failed"
+                       : status == EXIT_BUG_FOUND       ? "found a bug"
                                                         : "did not end";
 
     fprintf(stderr,
             "shootdown: the run with tlb=%s flush=%s %s; its console is shown "
-            "by\n  shootdown run %s --tlb %s --flush %s --cpus %u%s%s\n",
+            "by\n  shootdown run %s\n",
             vm_tlb_mode_name(config->tlb), vm_flush_mode_name(config->flush),
-            what, config->workload, vm_tlb_mode_name(config->tlb),
-            vm_flush_mode_name(config->flush), config->cpus,
-            args[0] ? " -- " : "", args);
+            what, line);
 }
 
 static int compare_one(unsigned i, const struct vm_config *base,
@@ -229,7 +231,7 @@ static int compare_one(unsigned i, const struct vm_config *base,
     config->flush = i % 2 == 0 ? VM_FLUSH_SYNC : VM_FLUSH_BATCHED;
     vm_config_compose(config);
     progress(i, config, false, 0);
-    if (!run_machine(config, &run, &error)) {
+    if (!run_machine(config, NULL, &run, &error)) {
         progress(i, config, true, 0);
         status = cli_fail(error);
     } else {

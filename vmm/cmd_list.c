@@ -3,15 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "choice/source.h"
 #include "cmd.h"
 #include "error.h"
+#include "hw.h"
 #include "obs/events.h"
 #include "obs/plugin.h"
 #include "paths.h"
 
 static const char list_help[] =
     "Usage:\n"
-    "  shootdown list [workloads|plugins|events|counters]\n"
+    "  shootdown list [TOPIC]\n"
     "\n"
     "Shows what other commands accept by name; without a word, the workloads\n"
     "and the plugins.\n"
@@ -20,6 +22,9 @@ static const char list_help[] =
     "  plugins     shared objects for 'run --plugin', with their options\n"
     "  events      names and fields of 'run --trace' lines\n"
     "  counters    names in the 'machine' and 'guest' parts of 'run --stats'\n"
+    "  strategies  who runs next, for 'run --engine seeded --strategy'\n"
+    "  liberties   what hardware is free to do, for 'run --hw' and --hw-NAME\n"
+    "  bugs        what the bundled kernel can do wrong, for 'run --bug'\n"
     "\n"
     "Example:\n"
     "  shootdown list plugins\n";
@@ -122,6 +127,83 @@ static int list_counters(void)
     return EXIT_FINE;
 }
 
+/* A name, and its text behind it or in lines of at most 80 columns below. */
+static void print_item(const char *name, unsigned indent, const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    size_t column = 2 + strlen(name);
+
+    printf("  %s", name);
+    if (column >= indent) {
+        printf("\n");
+        column = 0;
+    }
+    for (char **word = words; *word; word++) {
+        size_t length = (size_t)g_utf8_strlen(*word, -1);
+        size_t gap = column < indent ? indent - column : 1;
+
+        if (column + gap + length > 80 && column > indent) {
+            printf("\n");
+            column = 0;
+            gap = indent;
+        }
+        printf("%*s%s", (int)gap, "", *word);
+        column += gap + length;
+    }
+    printf("\n");
+}
+
+static int list_strategies(void)
+{
+    const char *const *pair = choice_strategies();
+
+    printf("Strategies (shootdown run --engine seeded --strategy NAME):\n");
+    for (; pair[0]; pair += 2) {
+        print_item(pair[0], 10, pair[1]);
+    }
+    return EXIT_FINE;
+}
+
+#define PROFILE_WIDTH 11 /* of "adversarial" */
+
+static int list_liberties(void)
+{
+    struct hw profiles[HW_PROFILE_ADVERSARIAL + 1];
+
+    printf("Hardware liberties (shootdown run --engine seeded --hw-NAME "
+           "off|random|on):\n");
+    for (unsigned k = 0; k < HW_KNOBS; k++) {
+        printf("  %-13s %-6s %s\n", hw_knob_option((enum hw_knob)k),
+               hw_knob_number((enum hw_knob)k), hw_knob_text((enum hw_knob)k));
+    }
+    printf("\nIn the profiles (--hw PROFILE); random: drawn each time:\n"
+           "  %-13s",
+           "");
+    for (unsigned p = 0; p < G_N_ELEMENTS(profiles); p++) {
+        hw_set_profile(&profiles[p], (enum hw_profile)p);
+        printf(" %*s", PROFILE_WIDTH, hw_profile_name((enum hw_profile)p));
+    }
+    for (unsigned k = 0; k < HW_KNOBS; k++) {
+        printf("\n  %-13s", hw_knob_option((enum hw_knob)k));
+        for (unsigned p = 0; p < G_N_ELEMENTS(profiles); p++) {
+            printf(" %*s", PROFILE_WIDTH, hw_mode_name(profiles[p].mode[k]));
+        }
+    }
+    printf("\n");
+    return EXIT_FINE;
+}
+
+static int list_bugs(void)
+{
+    printf("Bugs of the bundled kernel (shootdown run --bug NAME), each with "
+           "its number in\nthe museum and the rules that it breaks:\n");
+#define BUG(ident, name, exhibit, rules, what)                                 \
+    print_item(name " (" #exhibit "; " rules ")", 6, what);
+#include "abi/bugs.inc"
+#undef BUG
+    return EXIT_FINE;
+}
+
 static int list_both(void)
 {
     int status = list_workloads();
@@ -141,8 +223,11 @@ int cmd_list(int argc, char **argv)
         {"plugins", list_plugins},
         {"events", list_events},
         {"counters", list_counters},
+        {"strategies", list_strategies},
+        {"liberties", list_liberties},
+        {"bugs", list_bugs},
     };
-    static const char *const later[] = {"bugs", "machines", "lessons"};
+    static const char *const later[] = {"machines", "lessons"};
     g_autoptr(GError) error = NULL;
 
     if (argc == 0) {
@@ -167,7 +252,7 @@ int cmd_list(int argc, char **argv)
     }
     g_set_error(&error, VM_ERROR, VM_ERROR_USAGE,
                 "list '%s': accepted is one of workloads, plugins, events, "
-                "counters",
+                "counters, strategies, liberties, bugs",
                 argc > 1 ? argv[1] : argv[0]);
     return cli_fail(error);
 }

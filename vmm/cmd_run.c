@@ -6,9 +6,7 @@
  */
 #include "cmd.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "obs/plugin.h"
@@ -69,7 +67,8 @@ static bool run_prepare(const struct vm_config *config, struct run *run,
     return true;
 }
 
-static bool run_vm(const struct vm_config *config, struct run *run,
+static bool run_vm(const struct vm_config *config,
+                   const struct schedule *replay, struct run *run,
                    struct run_tools *tools, GError **error)
 {
     struct plugin_services services = {0};
@@ -78,10 +77,15 @@ static bool run_vm(const struct vm_config *config, struct run *run,
     if (!vm) {
         return false;
     }
+    if (replay && !vm_replay(vm, replay, error)) {
+        vm_free(vm);
+        return false;
+    }
     vm_services(vm, &services);
     plugins_set_services(tools->plugins, &services);
     run->outcome = vm_run(vm, error);
     vm_collect(vm, &run->totals);
+    vm_take_session(vm, &run->session);
     run->totals.outcome = vm_outcome_name(run->outcome);
     vm_free(vm);
     services = (struct plugin_services){0}; /* there is no memory any more */
@@ -90,7 +94,8 @@ static bool run_vm(const struct vm_config *config, struct run *run,
     return run->outcome != VM_OUTCOME_ENGINE_ERROR;
 }
 
-bool run_machine(const struct vm_config *config, struct run *out_run,
+bool run_machine(const struct vm_config *config,
+                 const struct schedule *replay, struct run *out_run,
                  GError **error)
 {
     struct run_tools tools = {0};
@@ -99,7 +104,7 @@ bool run_machine(const struct vm_config *config, struct run *out_run,
 
     memset(out_run, 0, sizeof(*out_run));
     ok = run_prepare(config, out_run, &tools, error) &&
-         run_vm(config, out_run, &tools, error);
+         run_vm(config, replay, out_run, &tools, error);
     if (!trace_close(tools.trace, &trace_error) && ok) {
         g_propagate_error(error, g_steal_pointer(&trace_error));
         ok = false;
@@ -111,85 +116,10 @@ bool run_machine(const struct vm_config *config, struct run *out_run,
 void run_fini(struct run *run)
 {
     vm_totals_fini(&run->totals);
+    session_fini(&run->session);
     events_free(run->events);
     symbols_free(run->symbols);
     memset(run, 0, sizeof(*run));
-}
-
-int run_exit_status(const struct run *run)
-{
-    switch (run->outcome) {
-    case VM_OUTCOME_OFF:
-        return run->totals.has_exit_status && run->totals.exit_status != 0
-                   ? EXIT_WORKLOAD_FAILED
-                   : EXIT_FINE;
-    case VM_OUTCOME_RESET:
-        return EXIT_FINE;
-    case VM_OUTCOME_PANIC:
-        return EXIT_GUEST_PANIC;
-    case VM_OUTCOME_INTERRUPTED:
-        return EXIT_INTERRUPTED;
-    case VM_OUTCOME_TIMEOUT:
-        return EXIT_HANG;
-    case VM_OUTCOME_NONE:
-    case VM_OUTCOME_ENGINE_ERROR:
-        return EXIT_ENVIRONMENT;
-    }
-    g_assert_not_reached();
-}
-
-/* One sentence for every end that is not a plain success. */
-static void report_outcome(const struct vm_config *config,
-                           const struct run *run)
-{
-    switch (run->outcome) {
-    case VM_OUTCOME_OFF:
-        if (run->totals.has_exit_status && run->totals.exit_status != 0) {
-            fprintf(stderr, "shootdown: the workload ended with status %d\n",
-                    run->totals.exit_status);
-        }
-        break;
-    case VM_OUTCOME_PANIC:
-        fprintf(
-            stderr,
-            "shootdown: the guest's kernel panicked (code 0x%" G_GINT64_MODIFIER
-            "x); its console says why\n",
-            run->totals.panic_code);
-        break;
-    case VM_OUTCOME_INTERRUPTED:
-        fprintf(stderr, "shootdown: interrupted\n");
-        break;
-    case VM_OUTCOME_TIMEOUT:
-        fprintf(stderr,
-                "shootdown: the guest did not end within %u s (--timeout)\n",
-                config->timeout_s);
-        break;
-    case VM_OUTCOME_NONE:
-    case VM_OUTCOME_RESET:
-    case VM_OUTCOME_ENGINE_ERROR: /* has an error of its own */
-        break;
-    }
-}
-
-static int report_run(const struct vm_config *config, const struct run *run)
-{
-    g_autoptr(GError) error = NULL;
-    bool has_person = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-    int status = run_exit_status(run);
-
-    (void)fflush(stdout); /* the console's last words come first */
-    report_outcome(config, run);
-    if (!config->quiet && (config->verbose || has_person)) {
-        g_autofree char *summary = stats_summary(&run->totals);
-
-        fprintf(stderr, "%s%s", run->totals.console_midline ? "\n" : "",
-                summary);
-    }
-    if (config->stats_path &&
-        !stats_write(&run->totals, run->symbols, config->stats_path, &error)) {
-        return cli_fail(error);
-    }
-    return status;
 }
 
 int cmd_run(int argc, char **argv)
@@ -203,14 +133,14 @@ int cmd_run(int argc, char **argv)
     if (!config) {
         return cli_fail(error);
     }
-    if (!run_machine(config, &run, &error)) {
+    if (!run_machine(config, NULL, &run, &error)) {
         status = cli_fail(error);
         /* What was counted until an engine error is still worth having. */
         if (run.outcome != VM_OUTCOME_NONE) {
-            (void)report_run(config, &run); /* the first failure decides */
+            (void)run_report(config, &run); /* the first failure decides */
         }
     } else {
-        status = report_run(config, &run);
+        status = run_report(config, &run);
     }
     run_fini(&run);
     vm_config_free(config);

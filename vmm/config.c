@@ -2,199 +2,56 @@
 /*
  * From the command line to a struct vm_config: texts out of GOption, each
  * checked here so that a refusal names the option, the value seen and what is
- * accepted. The options' own texts are in options.c. Main thread.
+ * accepted. The options' own texts are in options.c, values in
+ * config_values.c, the deterministic engines' options in config_engine.c.
+ * Main thread.
  */
-#include "config.h"
+#include "config_priv.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "obs/events.h"
 #include "options.h"
 #include "paths.h"
 
 #define CPUS_DEFAULT 4
 #define MEM_DEFAULT (UINT64_C(512) << 20)
-#define MEM_GRANULE (UINT64_C(2) << 20)
 #define TIMEOUT_MAX 604800 /* a week */
 
 /* What the bundled kernel keeps of its command line. */
 #define CMDLINE_MAX 1023
 
-/* --- values --- */
-
-static bool usage(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-/* Sets the error and returns false, for `return usage(...)`. */
-static bool usage(GError **error, const char *format, ...)
-{
-    va_list args;
-    g_autofree char *text = NULL;
-
-    va_start(args, format);
-    text = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, VM_ERROR, VM_ERROR_USAGE, text);
-    return false;
-}
-
-bool vm_size_parse(const char *text, uint64_t *out_bytes)
-{
-    char *end = NULL;
-    unsigned shift = 0;
-    uint64_t value;
-
-    if (!g_ascii_isdigit(text[0])) {
-        return false;
-    }
-    errno = 0;
-    value = g_ascii_strtoull(text, &end, 10);
-    if (errno != 0) {
-        return false;
-    }
-    switch (g_ascii_toupper(*end)) {
-    case 'K':
-        shift = 10;
-        break;
-    case 'M':
-        shift = 20;
-        break;
-    case 'G':
-        shift = 30;
-        break;
-    default:
-        break;
-    }
-    end += shift != 0;
-    if (*end != '\0' || value > UINT64_MAX >> shift) {
-        return false;
-    }
-    *out_bytes = value << shift;
-    return true;
-}
-
-/* text NULL: *out stays. */
-static bool parse_number(const char *option, const char *text, uint64_t low,
-                         uint64_t high, unsigned *out, GError **error)
-{
-    char *end = NULL;
-    uint64_t value;
-
-    if (!text) {
-        return true;
-    }
-    errno = 0;
-    value = g_ascii_strtoull(text, &end, 10);
-    if (!g_ascii_isdigit(text[0]) || *end || errno || value < low ||
-        value > high) {
-        return usage(error,
-                     "%s is '%s': accepted is a number from %" G_GUINT64_FORMAT
-                     " to %" G_GUINT64_FORMAT,
-                     option, text, low, high);
-    }
-    *out = (unsigned)value;
-    return true;
-}
-
-/* names: in the order of the enum, NULL at the end. */
-static bool parse_choice(const char *option, const char *text,
-                         const char *const *names, unsigned *out,
-                         GError **error)
-{
-    g_autofree char *list = NULL;
-
-    if (!text) {
-        return true;
-    }
-    for (unsigned i = 0; names[i]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return true;
-        }
-    }
-    list = g_strjoinv(", ", (char **)names);
-    return usage(error, "%s is '%s': accepted are %s", option, text, list);
-}
-
-static bool parse_mem(const char *text, uint64_t *out, GError **error)
-{
-    uint64_t bytes;
-
-    if (!text) {
-        return true;
-    }
-    if (!vm_size_parse(text, &bytes)) {
-        return usage(error,
-                     "--mem is '%s': accepted is a number of bytes, or one "
-                     "with K, M or G behind it, as in 512M",
-                     text);
-    }
-    if (bytes < VM_MEM_MIN || bytes > VM_MEM_MAX || bytes % MEM_GRANULE) {
-        return usage(error,
-                     "--mem is '%s' (%" G_GUINT64_FORMAT
-                     " bytes): accepted are multiples of 2M from 16M to 64G",
-                     text, bytes);
-    }
-    *out = bytes;
-    return true;
-}
-
-static bool parse_events(const char *text, uint64_t *out, GError **error)
-{
-    g_auto(GStrv) names = NULL;
-    uint64_t events = 0;
-
-    if (!text) {
-        return true;
-    }
-    names = g_strsplit(text, ",", -1);
-    for (char **name = names; *name; name++) {
-        enum event_kind kind;
-
-        if (strcmp(*name, "all") == 0) {
-            events = EVENT_ALL;
-            continue;
-        }
-        kind = event_from_name(*name);
-        if (kind == EVENT_KINDS) {
-            return usage(error,
-                         "--trace-events has '%s', which is no event: accepted "
-                         "are 'all' and the names that 'shootdown list events' "
-                         "shows",
-                         *name);
-        }
-        events |= EVENT_BIT(kind);
-    }
-    *out = events;
-    return true;
-}
-
 /* --- groups of options --- */
+
+unsigned config_default_workers(unsigned cpus)
+{
+    return MIN(g_get_num_processors(), cpus);
+}
 
 static bool take_machine(struct vm_config *c, const struct options *o,
                          GError **error)
 {
-    if (!parse_number("--cpus", o->cpus, 1, VM_CPUS_MAX, &c->cpus, error) ||
-        !parse_mem(o->mem, &c->mem, error) ||
-        !parse_number("--tlb-sets", o->tlb_sets, 1, 65536, &c->tlb_sets,
-                      error) ||
-        !parse_number("--tlb-ways", o->tlb_ways, 1, 64, &c->tlb_ways, error) ||
-        !parse_number("--walk-cache", o->walk_cache, 0, 1024, &c->walk_cache,
-                      error)) {
+    if (!config_number("--cpus", o->cpus, 1, VM_CPUS_MAX, &c->cpus, error) ||
+        !config_mem(o->mem, &c->mem, error) ||
+        !config_number("--tlb-sets", o->tlb_sets, 1, 65536, &c->tlb_sets,
+                       error) ||
+        !config_number("--tlb-ways", o->tlb_ways, 1, 64, &c->tlb_ways, error) ||
+        !config_number("--walk-cache", o->walk_cache, 0, 1024, &c->walk_cache,
+                       error)) {
         return false;
     }
     if (c->tlb_sets & (c->tlb_sets - 1)) {
-        return usage(error,
-                     "--tlb-sets is '%s': accepted are powers of two from 1 to "
-                     "65536",
-                     o->tlb_sets);
+        return config_usage(
+            error,
+            "--tlb-sets is '%s': accepted are powers of two from 1 to "
+            "65536",
+            o->tlb_sets);
     }
-    c->workers = MIN(g_get_num_processors(), c->cpus);
-    return parse_number("--workers", o->workers, 1, c->cpus, &c->workers,
-                        error);
+    c->workers =
+        c->engine == VM_ENGINE_PARALLEL ? config_default_workers(c->cpus) : 1;
+    return config_number("--workers", o->workers, 1, c->cpus, &c->workers,
+                         error);
 }
 
 static bool take_modes(struct vm_config *c, const struct options *o,
@@ -203,59 +60,69 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     static const char *const tlbs[] = {"broadcast", "ipi", NULL};
     static const char *const flushes[] = {"sync", "batched", NULL};
     static const char *const drains[] = {"mm", "dsb", "none", NULL};
-    static const char *const engines[] = {"parallel", NULL};
     static const char *const replacements[] = {"lru", "fifo", "random", NULL};
     unsigned tlb = c->tlb, flush = c->flush, drain = c->drain;
-    unsigned engine = c->engine, replacement = c->replacement;
+    unsigned replacement = c->replacement;
 
-    if (o->engine &&
-        (strcmp(o->engine, "vtime") == 0 || strcmp(o->engine, "seeded") == 0)) {
-        return usage(error,
-                     "--engine '%s' is not there yet: this version has only "
-                     "'parallel'",
-                     o->engine);
-    }
-    if (!parse_choice("--tlb", o->tlb, tlbs, &tlb, error) ||
-        !parse_choice("--flush", o->flush, flushes, &flush, error) ||
-        !parse_choice("--drain", o->drain, drains, &drain, error) ||
-        !parse_choice("--tlb-replacement", o->replacement, replacements,
-                      &replacement, error) ||
-        !parse_choice("--engine", o->engine, engines, &engine, error)) {
+    if (!config_choice("--tlb", o->tlb, tlbs, &tlb, error) ||
+        !config_choice("--flush", o->flush, flushes, &flush, error) ||
+        !config_choice("--drain", o->drain, drains, &drain, error) ||
+        !config_choice("--tlb-replacement", o->replacement, replacements,
+                       &replacement, error)) {
         return false;
     }
     c->tlb = (enum vm_tlb_mode)tlb;
     c->flush = (enum vm_flush_mode)flush;
     c->drain = (enum vm_drain_mode)drain;
-    c->engine = (enum vm_engine)engine;
     c->replacement = (enum vm_replacement)replacement;
     return true;
 }
 
-static bool take_output(struct vm_config *c, const struct options *o,
+bool config_take_output(struct vm_config *c, const struct config_output *o,
                         GError **error)
 {
     /* A block event costs a call per basic block: only on demand. */
     c->trace_events = EVENT_ALL & ~EVENT_BIT(EVENT_block);
     if (o->trace_events && !o->trace) {
-        return usage(error, "--trace-events needs --trace FILE");
+        return config_usage(error, "--trace-events needs --trace FILE");
     }
     if (o->trace && o->stats && strcmp(o->trace, "-") == 0 &&
         strcmp(o->stats, "-") == 0) {
-        return usage(error, "--stats - and --trace - would both write to "
+        return config_usage(error,
+                            "--stats - and --trace - would both write to "
                             "standard output: give one of them a file");
     }
     if (o->quiet && o->verbose) {
-        return usage(error, "--quiet and --verbose exclude each other");
+        return config_usage(error, "--quiet and --verbose exclude each other");
     }
+    g_free(c->stats_path);
+    g_free(c->trace_path);
+    g_strfreev(c->plugins);
     c->stats_path = g_strdup(o->stats);
     c->trace_path = g_strdup(o->trace);
-    c->plugins = o->plugins ? g_strdupv(o->plugins) : g_new0(char *, 1);
+    c->plugins =
+        o->plugins ? g_strdupv((char **)o->plugins) : g_new0(char *, 1);
     c->quiet = o->quiet;
     c->verbose = o->verbose;
     c->attribute = o->stats != NULL;
-    return parse_number("--timeout", o->timeout, 0, TIMEOUT_MAX, &c->timeout_s,
-                        error) &&
-           parse_events(o->trace_events, &c->trace_events, error);
+    return config_events(o->trace_events, &c->trace_events, error);
+}
+
+static bool take_output(struct vm_config *c, const struct options *o,
+                        GError **error)
+{
+    const struct config_output output = {
+        .stats = o->stats,
+        .trace = o->trace,
+        .trace_events = o->trace_events,
+        .plugins = o->plugins,
+        .quiet = o->quiet,
+        .verbose = o->verbose,
+    };
+
+    return config_take_output(c, &output, error) &&
+           config_number("--timeout", o->timeout, 0, TIMEOUT_MAX, &c->timeout_s,
+                         error);
 }
 
 /* --- what is booted --- */
@@ -277,10 +144,41 @@ static bool check_workload(const char *name, GError **error)
     }
     g_array_unref(all);
     if (!found) {
-        return usage(error,
-                     "there is no workload '%s': the bundled ones are %s; a "
-                     "kernel of your own runs with --kernel FILE",
-                     name, names->str);
+        return config_usage(
+            error,
+            "there is no workload '%s': the bundled ones are %s; a "
+            "kernel of your own runs with --kernel FILE",
+            name, names->str);
+    }
+    return true;
+}
+
+static bool check_bugs(const char *text, GError **error)
+{
+    static const char *const names[] = {
+#define BUG(ident, bug_name, exhibit, rule, what) bug_name,
+#include "abi/bugs.inc"
+#undef BUG
+        NULL,
+    };
+    g_auto(GStrv) bugs = NULL;
+
+    if (!text) {
+        return true;
+    }
+    if (!text[0]) {
+        return config_usage(error, "--bug is '': accepted are names that "
+                                   "'shootdown list bugs' shows, with commas "
+                                   "between");
+    }
+    bugs = g_strsplit(text, ",", -1);
+    for (char **bug = bugs; *bug; bug++) {
+        if (!g_strv_contains(names, *bug)) {
+            return config_usage(error,
+                                "there is no bug '%s': 'shootdown list bugs' "
+                                "shows those that the bundled kernel can have",
+                                *bug);
+        }
     }
     return true;
 }
@@ -289,9 +187,10 @@ static bool take_bundled(struct vm_config *c, const struct options *o,
                          GError **error)
 {
     c->workload = g_strdup(o->positional[0]);
-    if (!check_workload(c->workload, error)) {
+    if (!check_workload(c->workload, error) || !check_bugs(o->bug, error)) {
         return false;
     }
+    c->bug = g_strdup(o->bug);
     c->kernel = paths_guest_file("kernel.img", error);
     if (!c->kernel) {
         return false;
@@ -307,8 +206,7 @@ static bool take_bundled(struct vm_config *c, const struct options *o,
     return true;
 }
 
-/* The ELF file that a kernel's names come from; NULL: none was found. */
-static char *own_symbols(const char *kernel)
+char *config_default_symbols(const char *kernel)
 {
     g_autofree char *beside = NULL;
     char magic[4] = {0};
@@ -335,20 +233,23 @@ static bool take_own_kernel(struct vm_config *c, const struct options *o,
                             GError **error)
 {
     if (o->positional && o->positional[0]) {
-        return usage(error,
-                     "both the workload '%s' and --kernel '%s' were given: "
-                     "choose one",
-                     o->positional[0], o->kernel);
+        return config_usage(
+            error,
+            "both the workload '%s' and --kernel '%s' were given: "
+            "choose one",
+            o->positional[0], o->kernel);
     }
-    if (o->flush || o->drain) {
-        return usage(error,
-                     "--flush and --drain are for the bundled kernel: with "
-                     "--kernel write its words in --append, as in --append "
-                     "'flush=sync'");
+    if (o->flush || o->drain || o->bug) {
+        return config_usage(
+            error,
+            "--flush, --drain and --bug are for the bundled kernel: with "
+            "--kernel write its words in --append, as in --append "
+            "'flush=sync'");
     }
     c->kernel = g_strdup(o->kernel);
     c->initrd = g_strdup(o->initrd);
-    c->symbols = o->symbols ? g_strdup(o->symbols) : own_symbols(o->kernel);
+    c->symbols =
+        o->symbols ? g_strdup(o->symbols) : config_default_symbols(o->kernel);
     return true;
 }
 
@@ -358,7 +259,7 @@ static bool take_image(struct vm_config *c, const struct options *o,
     unsigned positional = o->positional ? g_strv_length(o->positional) : 0;
 
     if (positional > 1) {
-        return usage(
+        return config_usage(
             error,
             "'%s' is one word too many: arguments of the workload '%s' "
             "come after --",
@@ -369,10 +270,11 @@ static bool take_image(struct vm_config *c, const struct options *o,
         return take_own_kernel(c, o, error);
     }
     if (positional == 0) {
-        return usage(error,
-                     "what shall run? Name a workload ('shootdown list "
-                     "workloads' shows them)%s",
-                     command == VM_COMMAND_RUN ? " or --kernel FILE" : "");
+        return config_usage(error,
+                            "what shall run? Name a workload ('shootdown list "
+                            "workloads' shows them)%s",
+                            command == VM_COMMAND_RUN ? " or --kernel FILE"
+                                                      : "");
     }
     return take_bundled(c, o, error);
 }
@@ -397,6 +299,9 @@ void vm_config_compose(struct vm_config *c)
                         vm_tlb_mode_name(c->tlb), vm_flush_mode_name(c->flush),
                         vm_drain_mode_name(c->drain), selftest ? "" : "/bin/",
                         c->workload);
+        if (c->bug) {
+            g_string_append_printf(line, " bug=%s", c->bug);
+        }
     }
     append_words(line, c->append);
     if (c->args[0]) {
@@ -409,26 +314,65 @@ void vm_config_compose(struct vm_config *c)
     c->cmdline = g_string_free(line, FALSE);
 }
 
+/* A run must fit into one line: schedules hold it so. */
+static bool check_lines(const struct vm_config *c, GError **error)
+{
+    const struct {
+        const char *option, *value;
+    } texts[] = {
+        {"--append", c->append},
+        {"--kernel", c->kernel},
+        {"--initrd", c->initrd},
+        {"--symbols", c->symbols},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        if (texts[i].value && strpbrk(texts[i].value, "\r\n")) {
+            return config_usage(error,
+                                "%s is '%s': a line break in it is not "
+                                "accepted",
+                                texts[i].option, texts[i].value);
+        }
+    }
+    return true;
+}
+
 static bool check_cmdline(const struct vm_config *c, GError **error)
 {
     for (char **arg = c->args; *arg; arg++) {
-        if ((*arg)[0] == '\0' || strpbrk(*arg, " \t\n\"'")) {
-            return usage(error,
-                         "the argument '%s' is empty or has a blank or a quote "
-                         "in it: the kernel's command line cannot carry that",
-                         *arg);
+        if ((*arg)[0] == '\0' || strpbrk(*arg, " \t\r\n\"'")) {
+            return config_usage(
+                error,
+                "the argument '%s' is empty or has a blank or a quote "
+                "in it: the kernel's command line cannot carry that",
+                *arg);
         }
     }
     if (strlen(c->cmdline) > CMDLINE_MAX) {
-        return usage(error,
-                     "the kernel's command line would be %zu bytes long, more "
-                     "than %d: shorten --append or the arguments after --",
-                     strlen(c->cmdline), CMDLINE_MAX);
+        return config_usage(
+            error,
+            "the kernel's command line would be %zu bytes long, more "
+            "than %d: shorten --append or the arguments after --",
+            strlen(c->cmdline), CMDLINE_MAX);
     }
     return true;
 }
 
 /* --- life --- */
+
+void config_set_defaults(struct vm_config *c)
+{
+    c->cpus = CPUS_DEFAULT;
+    c->mem = MEM_DEFAULT;
+    c->flush = VM_FLUSH_BATCHED;
+    c->tlb_sets = 512;
+    c->tlb_ways = 8;
+    c->walk_cache = 64;
+    c->seed = 1;
+    c->strategy = g_strdup("random");
+    c->runs = 1;
+    hw_set_profile(&c->hw, config_default_hw(c->engine));
+}
 
 struct vm_config *vm_config_parse(enum vm_command command, int argc,
                                   char *const *argv, GError **error)
@@ -437,21 +381,17 @@ struct vm_config *vm_config_parse(enum vm_command command, int argc,
     struct vm_config *c = g_new0(struct vm_config, 1);
     bool ok;
 
-    c->cpus = CPUS_DEFAULT;
-    c->mem = MEM_DEFAULT;
-    c->flush = VM_FLUSH_BATCHED;
-    c->tlb_sets = 512;
-    c->tlb_ways = 8;
-    c->walk_cache = 64;
+    config_set_defaults(c);
     ok = options_parse(&o, command, argc, argv, error);
     if (ok) {
         c->args = g_strdupv(o.args);
-        ok = take_modes(c, &o, error) && take_machine(c, &o, error) &&
-             take_output(c, &o, error) && take_image(c, &o, command, error);
+        ok = config_take_engine(c, &o, error) && take_modes(c, &o, error) &&
+             take_machine(c, &o, error) && take_output(c, &o, error) &&
+             take_image(c, &o, command, error);
     }
     if (ok) {
         vm_config_compose(c);
-        ok = check_cmdline(c, error);
+        ok = check_lines(c, error) && check_cmdline(c, error);
     }
     options_fini(&o);
     if (!ok) {
@@ -469,8 +409,11 @@ struct vm_config *vm_config_copy(const struct vm_config *config)
     c->initrd = g_strdup(config->initrd);
     c->symbols = g_strdup(config->symbols);
     c->append = g_strdup(config->append);
+    c->bug = g_strdup(config->bug);
     c->cmdline = g_strdup(config->cmdline);
     c->args = g_strdupv(config->args);
+    c->strategy = g_strdup(config->strategy);
+    c->record_path = g_strdup(config->record_path);
     c->stats_path = g_strdup(config->stats_path);
     c->trace_path = g_strdup(config->trace_path);
     c->plugins = g_strdupv(config->plugins);
@@ -487,8 +430,11 @@ void vm_config_free(struct vm_config *c)
     g_free(c->initrd);
     g_free(c->symbols);
     g_free(c->append);
+    g_free(c->bug);
     g_free(c->cmdline);
     g_strfreev(c->args);
+    g_free(c->strategy);
+    g_free(c->record_path);
     g_free(c->stats_path);
     g_free(c->trace_path);
     g_strfreev(c->plugins);

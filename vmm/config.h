@@ -10,16 +10,22 @@
 #include <stdint.h>
 #include <glib.h>
 
+#include "hw.h"
+
 #define VM_CPUS_MAX 512
 #define VM_MEM_MIN (UINT64_C(16) << 20)
 #define VM_MEM_MAX (UINT64_C(64) << 30)
+#define VM_RUNS_MAX 1000000000u
+/* Scheduling points after a snapshot, where --max-steps does not say. */
+#define VM_MAX_STEPS_DEFAULT 1000000u
 
 enum vm_tlb_mode { VM_TLB_BROADCAST, VM_TLB_IPI };
 enum vm_flush_mode { VM_FLUSH_SYNC, VM_FLUSH_BATCHED };
 enum vm_drain_mode { VM_DRAIN_MM, VM_DRAIN_DSB, VM_DRAIN_NONE };
 /* In the order of the TLB's own enum tlb_replacement; vcpu.c asserts it. */
 enum vm_replacement { VM_REPLACE_LRU, VM_REPLACE_FIFO, VM_REPLACE_RANDOM };
-enum vm_engine { VM_ENGINE_PARALLEL };
+/* All but parallel are deterministic: one thread, every decision a choice. */
+enum vm_engine { VM_ENGINE_PARALLEL, VM_ENGINE_SEEDED, VM_ENGINE_VTIME };
 
 /* Every pointer is owned by the struct; NULL where not given. */
 struct vm_config {
@@ -28,6 +34,7 @@ struct vm_config {
     char *initrd;
     char *symbols; /* ELF file with the names of the kernel's addresses */
     char *append;  /* as given */
+    char *bug;     /* NAME[,NAME]: what the bundled kernel does wrong */
     char *cmdline; /* the kernel command line, composed, never NULL */
     char **args;   /* what followed "--", never NULL */
 
@@ -42,7 +49,17 @@ struct vm_config {
     unsigned workers;   /* threads that run vCPUs, 1..cpus */
     unsigned timeout_s; /* 0: none */
 
-    char *stats_path; /* "-": standard output */
+    /* Of the deterministic engines; parallel has the defaults. */
+    uint64_t seed;
+    char *strategy; /* a text that choice_strategy_new() takes, never NULL */
+    struct hw hw;
+    uint64_t snapshot_at; /* a value of the guest's MARK, where has_ says so */
+    bool has_snapshot_at;
+    unsigned runs;      /* from the snapshot, with seed, seed + 1, ...; 1.. */
+    uint64_t max_steps; /* scheduling points of one run; 0: no limit */
+
+    char *record_path; /* the schedule is written there */
+    char *stats_path;  /* "-": standard output */
     char *trace_path;
     uint64_t trace_events; /* EVENT_BIT()s */
     char **plugins;        /* FILE[,k=v...], never NULL */
@@ -52,7 +69,11 @@ struct vm_config {
 };
 
 /* Which subcommand's command line it is. */
-enum vm_command { VM_COMMAND_RUN, VM_COMMAND_COMPARE };
+enum vm_command {
+    VM_COMMAND_RUN,
+    VM_COMMAND_COMPARE,
+    VM_COMMAND_SCHEDULE, /* a schedule's line: what changes the run, only */
+};
 
 /*
  * Parses what follows the subcommand's name. NULL and error: VM_ERROR_USAGE,
@@ -60,12 +81,27 @@ enum vm_command { VM_COMMAND_RUN, VM_COMMAND_COMPARE };
  */
 struct vm_config *vm_config_parse(enum vm_command command, int argc,
                                   char *const *argv, GError **error);
-/* The help text of the subcommand, at most 80 columns wide. g_free() it. */
+/*
+ * The help text of `run` or `compare`, at most 80 columns wide. g_free() it.
+ */
 char *vm_config_help(enum vm_command command);
 struct vm_config *vm_config_copy(const struct vm_config *config);
 /* Composes cmdline again, after a mode was changed in a fresh copy. */
 void vm_config_compose(struct vm_config *config);
 void vm_config_free(struct vm_config *config);
+
+/*
+ * What makes the run, as one line that a shell and vm_config_from_text() read:
+ * the options that differ from the defaults, then workload and arguments. Not
+ * in it: the time limit and where output goes. Equal configurations give equal
+ * lines. g_free() it.
+ */
+char *vm_config_to_text(const struct vm_config *config);
+/*
+ * The way back; output options have their defaults. The text may come from a
+ * file of anybody's: NULL and VM_ERROR_ENVIRONMENT for what is not accepted.
+ */
+struct vm_config *vm_config_from_text(const char *text, GError **error);
 
 /* --- a mode as the command line spells it --- */
 
@@ -93,8 +129,9 @@ static inline const char *vm_replacement_name(enum vm_replacement replacement)
 
 static inline const char *vm_engine_name(enum vm_engine engine)
 {
-    (void)engine; /* one so far */
-    return "parallel";
+    return engine == VM_ENGINE_PARALLEL ? "parallel"
+           : engine == VM_ENGINE_SEEDED ? "seeded"
+                                        : "vtime";
 }
 
 /* "512M", "2G", "65536K", "1048576": false on anything else or overflow. */

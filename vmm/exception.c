@@ -2,6 +2,7 @@
 /* Exception entry and return; see exception.h. */
 #include "exception.h"
 
+#include "det.h"
 #include "sysreg.h"
 #include "vm_priv.h"
 
@@ -34,6 +35,9 @@ static void enter(struct vcpu *vcpu, gva_t elr, unsigned vector)
                       PSTATE_DAIF | PSTATE_EL1H;
     uint64_t vbar = 0;
 
+    if (vcpu->vm->det) {
+        det_interrupted(vcpu);
+    }
     if (!(vcpu->sctlr & SCTLR_SPAN)) {
         pstate |= PSTATE_PAN;
     }

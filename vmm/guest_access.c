@@ -4,11 +4,13 @@
 
 #include <string.h>
 
+#include "det.h"
 #include "exception.h"
 #include "insn/access.h"
 #include "sysreg.h"
 #include "translate.h"
 #include "vm_priv.h"
+#include "written.h"
 
 #define ACCESS_BYTES_MAX 64u
 
@@ -100,6 +102,9 @@ static void table_store_end(struct vcpu *vcpu, gva_t pc,
         if (value != store->old[i]) {
             event_emit(vcpu->events, vcpu->id, EVENT_pte_store, pc, pa,
                        store->old[i], value, 8);
+            if (vcpu->vm->det) {
+                det_pte_stored(vcpu, pa, store->old[i], value);
+            }
         }
     }
 }
@@ -202,6 +207,9 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
         exclusive_state_clear(&vcpu->monitor);
     }
     vcpu->monitor_el0 = access.el0;
+    if (write) {
+        written_note(vm, pa);
+    }
     atomic_gather(insn, memory_read_x, vcpu, &io);
     table_store_begin(vcpu, write, pa, insn_bytes(insn), &store);
     (void)atomic_perform(vm->exclusives, &vcpu->monitor, insn, host, pa, &io);
@@ -405,6 +413,11 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
     if (a.is_store && !a.is_zero_block &&
         !access_emulate_store(&a, buffer, &regs)) {
         goto external;
+    }
+    for (unsigned i = 0; a.is_store && i < pieces.count; i++) {
+        if (pieces.part[i].host) {
+            written_note(vcpu->vm, pieces.part[i].pa);
+        }
     }
     table_store_begin(vcpu, a.is_store && pieces.part[0].host,
                       pieces.part[0].pa, pieces.part[0].bytes, &store);

@@ -241,14 +241,14 @@ static void on_signal(uv_signal_t *signal, int number)
     struct loop *loop = signal->data;
 
     (void)number;
-    vm_stop(loop->vm, VM_OUTCOME_INTERRUPTED);
+    vm_abandon(loop->vm, VM_OUTCOME_INTERRUPTED);
 }
 
 static void on_timeout(uv_timer_t *timer)
 {
     struct loop *loop = timer->data;
 
-    vm_stop(loop->vm, VM_OUTCOME_TIMEOUT);
+    vm_abandon(loop->vm, VM_OUTCOME_TIMEOUT);
 }
 
 static void open_input(struct loop *loop)
@@ -358,7 +358,8 @@ void loop_run(struct loop *loop)
         uv_timer_start(&loop->timeout, on_timeout,
                        (uint64_t)config->timeout_s * 1000, 0);
     }
-    if (!config->quiet) {
+    /* What a person types has no place in a deterministic run. */
+    if (!config->quiet && !loop->vm->det) {
         open_input(loop);
     }
     uv_run(&loop->uv, UV_RUN_DEFAULT);

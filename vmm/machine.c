@@ -6,13 +6,14 @@
 #include "vm_priv.h"
 
 #include "abi/board.h"
+#include "det.h"
 #include "exception.h"
 
 static void on_irq_changed(void *opaque, unsigned cpu, bool pending)
 {
     struct vm *vm = opaque;
 
-    vcpu_set_irq(vm->vcpu[cpu], pending);
+    vm->sched->ops->irq(vm->sched, vm->vcpu[cpu], pending);
 }
 
 static void on_timer_line(void *opaque, unsigned cpu, unsigned intid,
@@ -49,6 +50,26 @@ static void on_mark(void *opaque, unsigned cpu, uint64_t value)
     struct vm *vm = opaque;
 
     event_emit(vm->events, cpu, EVENT_mark, 0, value);
+    if (vm->det) {
+        det_mark(vm->det, value);
+    }
+}
+
+static void on_finding(void *opaque, unsigned cpu, uint64_t code)
+{
+    struct vm *vm = opaque;
+
+    event_emit(vm->events, cpu, EVENT_finding, 0, code);
+    vm->finding = code;
+    vm_stop(vm, VM_OUTCOME_FINDING);
+}
+
+static unsigned on_choose(void *opaque, unsigned cpu, unsigned n)
+{
+    struct vm *vm = opaque;
+
+    (void)cpu;
+    return vm->det ? det_guest_choice(vm->det, n) : 0;
 }
 
 static void on_op_begin(void *opaque, unsigned cpu, uint64_t kind)
@@ -79,6 +100,8 @@ bool machine_init(struct vm *vm, GError **error)
     };
     static const struct annot_callbacks annot = {
         .mark = on_mark,
+        .finding = on_finding,
+        .choose = on_choose,
         .op_begin = on_op_begin,
         .op_end = on_op_end,
     };

@@ -8,23 +8,12 @@
 #include <string.h>
 
 #include "error.h"
+#include "options_priv.h"
 
-#define TEXT(long_name, letter, field, text, arg)                              \
-    {                                                                          \
-        long_name, letter, 0, G_OPTION_ARG_STRING, &o->field, text, arg        \
-    }
-#define FILENAME(long_name, letter, field, text, arg)                          \
-    {                                                                          \
-        long_name, letter, 0, G_OPTION_ARG_FILENAME, &o->field, text, arg      \
-    }
 #define LATER(long_name)                                                       \
     {                                                                          \
         long_name, 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, NULL, NULL,   \
             NULL                                                               \
-    }
-#define END                                                                    \
-    {                                                                          \
-        NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL                        \
     }
 
 static const char run_usage[] =
@@ -47,11 +36,16 @@ static const char run_examples[] =
     "      which functions of the kernel issued the TLBIs and DSBs\n"
     "  shootdown run --kernel my.elf --append 'console=ttyAMA0'\n"
     "      a bare-metal program or kernel of your own\n"
+    "  shootdown run swap_bench --engine seeded --seed 7 --record run.sd\n"
+    "      a run that seed 7 decides; 'shootdown replay run.sd' repeats it\n"
+    "\n"
+    "'shootdown list' with strategies, liberties, bugs or events explains "
+    "names.\n"
     "\n"
     "Exit status:\n"
     "  0 fine, 1 usage, 2 engine or environment, 3 guest panic, 4 the "
     "workload\n"
-    "  failed, 70 time-out, 130 interrupted\n";
+    "  failed, 70 time-out, 77 a bug was found, 130 interrupted\n";
 
 static const char compare_usage[] =
     "Usage:\n"
@@ -66,156 +60,219 @@ static const char compare_examples[] =
     "  shootdown compare swap_bench\n"
     "      as 'swap_bench -t 3' on 4 vCPUs: one thread per vCPU\n"
     "  shootdown compare swap_bench --cpus 2 -- -t 0\n"
-    "      no other thread: nobody has to be asked, so no IPIs\n";
+    "      no other thread: nobody has to be asked, so no IPIs\n"
+    "  shootdown compare swap_bench --engine vtime\n"
+    "      the same interleaving each time: the counts never differ\n";
 
-/* --- the groups; entries live until g_option_group_add_entries() copied --- */
+/* --- the groups --- */
 
-static void add_group(GOptionContext *context, const char *name,
-                      const char *title, const GOptionEntry *entries)
+GOptionGroup *options_add_group(GOptionContext *context, const char *name,
+                                const char *title, const GOptionEntry *entries)
 {
     GOptionGroup *group = g_option_group_new(name, title, title, NULL, NULL);
 
     g_option_group_add_entries(group, entries);
     g_option_context_add_group(context, group);
+    return group;
 }
 
 static void add_image_group(GOptionContext *context, struct options *o,
                             enum vm_command command)
 {
     const GOptionEntry run[] = {
-        FILENAME("kernel", 'k', kernel,
-                 "ELF or arm64 Image instead of a workload", "FILE"),
-        FILENAME("initrd", 0, initrd, "initial RAM disk", "FILE"),
-        FILENAME("symbols", 0, symbols, "ELF with the kernel's names", "FILE"),
-        TEXT("append", 'a', append, "add to the kernel's command line",
-             "WORDS"),
-        END};
-    const GOptionEntry compare[] = {TEXT("append", 'a', append,
-                                         "add to the kernel's command line",
-                                         "WORDS"),
-                                    END};
+        OPTION_FILE("kernel", 'k', kernel,
+                    "ELF or arm64 Image instead of a workload", "FILE"),
+        OPTION_FILE("initrd", 0, initrd, "initial RAM disk", "FILE"),
+        OPTION_FILE("symbols", 0, symbols, "ELF with the kernel's names",
+                    "FILE"),
+        OPTION_TEXT("append", 'a', append, "add to the kernel's command line",
+                    "WORDS"),
+        OPTION_END};
+    const GOptionEntry compare[] = {
+        OPTION_TEXT("append", 'a', append, "add to the kernel's command line",
+                    "WORDS"),
+        OPTION_END};
 
-    add_group(context, "guest",
-              "What boots:", command == VM_COMMAND_RUN ? run : compare);
+    (void)options_add_group(context, "guest", "What boots:",
+                            command == VM_COMMAND_COMPARE ? compare : run);
 }
 
 static void add_machine_group(GOptionContext *context, struct options *o)
 {
     const GOptionEntry entries[] = {
-        TEXT("cpus", 'c', cpus, "vCPUs, 1 to 512 (default 4)", "N"),
-        TEXT("mem", 'm', mem, "RAM, with K, M or G (default 512M)", "SIZE"),
-        TEXT("workers", 0, workers, "host threads (default: cores, <= vCPUs)",
-             "N"),
-        TEXT("engine", 0, engine, "how vCPUs are scheduled: parallel", "NAME"),
-        TEXT("tlb-sets", 0, tlb_sets, "TLB sets per vCPU (default 512)", "N"),
-        TEXT("tlb-ways", 0, tlb_ways, "TLB ways per set (default 8)", "N"),
-        TEXT("tlb-replacement", 0, replacement,
-             "victim of a full set: lru*, fifo, random", "HOW"),
-        TEXT("walk-cache", 0, walk_cache, "walk cache entries (default 64)",
-             "N"),
-        END};
+        OPTION_TEXT("cpus", 'c', cpus, "vCPUs, 1 to 512 (default 4)", "N"),
+        OPTION_TEXT("mem", 'm', mem, "RAM, with K, M or G (default 512M)",
+                    "SIZE"),
+        OPTION_TEXT("workers", 0, workers,
+                    "host threads (default: cores, <= vCPUs)", "N"),
+        OPTION_TEXT("tlb-sets", 0, tlb_sets, "TLB sets per vCPU (default 512)",
+                    "N"),
+        OPTION_TEXT("tlb-ways", 0, tlb_ways, "TLB ways per set (default 8)",
+                    "N"),
+        OPTION_TEXT("tlb-replacement", 0, replacement,
+                    "victim of a full set: lru*, fifo, random", "HOW"),
+        OPTION_TEXT("walk-cache", 0, walk_cache,
+                    "walk cache entries (default 64)", "N"),
+        OPTION_END};
 
-    add_group(context, "machine", "The machine:", entries);
+    (void)options_add_group(context, "machine", "The machine:", entries);
 }
 
 static void add_flush_group(GOptionContext *context, struct options *o,
                             enum vm_command command)
 {
     const GOptionEntry run[] = {
-        TEXT("tlb", 0, tlb, "what reaches other TLBs: broadcast or ipi", "HOW"),
-        TEXT("flush", 0, flush, "wait per page or batch: sync or batched",
-             "HOW"),
-        TEXT("drain", 0, drain, "pending batches: mm, dsb* or none*", "HOW"),
-        END};
+        OPTION_TEXT("tlb", 0, tlb, "what reaches other TLBs: broadcast or ipi",
+                    "HOW"),
+        OPTION_TEXT("flush", 0, flush,
+                    "wait per page or batch: sync or batched", "HOW"),
+        OPTION_TEXT("drain", 0, drain, "pending batches: mm, dsb* or none*",
+                    "HOW"),
+        OPTION_TEXT("bug", 0, bug, "break a rule* ('shootdown list bugs')",
+                    "NAME[,..]"),
+        OPTION_END};
     const GOptionEntry compare[] = {
-        TEXT("drain", 0, drain, "pending batches: mm, dsb* or none*", "HOW"),
-        END};
+        OPTION_TEXT("drain", 0, drain, "pending batches: mm, dsb* or none*",
+                    "HOW"),
+        OPTION_END};
 
-    add_group(context, "flush",
-              "How translations are shot down (* is wrong on purpose):",
-              command == VM_COMMAND_RUN ? run : compare);
+    (void)options_add_group(
+        context, "flush",
+        "How translations are shot down (* is wrong on purpose):",
+        command == VM_COMMAND_COMPARE ? compare : run);
+}
+
+static void add_choice_group(GOptionContext *context, struct options *o,
+                             enum vm_command command)
+{
+    const GOptionEntry entries[] = {
+        OPTION_TEXT("engine", 0, engine,
+                    "parallel, seeded or vtime (default parallel)", "NAME"),
+        OPTION_TEXT("seed", 0, seed,
+                    "of all choices, 64 bits, also 0x.. (default 1)", "N"),
+        OPTION_TEXT("strategy", 0, strategy, "who runs next (default random)",
+                    "NAME"),
+        OPTION_TEXT("hw", 0, hw, "eager, typical, random or adversarial",
+                    "NAME"),
+        OPTION_END};
+    const GOptionEntry more[] = {
+        OPTION_TEXT("snapshot-at", 0, snapshot_at,
+                    "run plainly to this mark, then choose", "MARK"),
+        OPTION_TEXT("runs", 0, runs,
+                    "from the snapshot, seed + 1 each (default 1)", "N"),
+        OPTION_TEXT("max-steps", 0, max_steps,
+                    "end a run after N scheduling points", "N"),
+        OPTION_END};
+    GOptionGroup *group = options_add_group(
+        context, "choice",
+        "Who decides (all but the engine need --engine seeded or vtime):",
+        entries);
+
+    if (command != VM_COMMAND_COMPARE) {
+        g_option_group_add_entries(group, more);
+    }
+}
+
+static void add_liberty_group(GOptionContext *context, struct options *o)
+{
+    const GOptionEntry entries[] = {
+#define HW(name, option, knob, typical, adversarial, what)                     \
+    OPTION_TEXT("hw-" option, 0, hw_modes[HW_##name], what, "MODE"),
+#include "hw.inc"
+#undef HW
+        OPTION_END};
+
+    (void)options_add_group(context, "liberties",
+                            "Hardware liberties (MODE is off, random or on; "
+                            "deterministic engines):",
+                            entries);
 }
 
 static void add_output_group(GOptionContext *context, struct options *o,
                              enum vm_command command)
 {
     const GOptionEntry run[] = {
-        FILENAME("stats", 's', stats, "counts as one JSON line (- is stdout)",
-                 "FILE"),
-        FILENAME("trace", 0, trace, "events as JSON Lines (- is stdout)",
-                 "FILE"),
-        TEXT("trace-events", 0, trace_events, "which: all, or names (no block)",
-             "LIST"),
-        {"plugin", 'p', 0, G_OPTION_ARG_FILENAME_ARRAY, &o->plugins,
-         "load a plugin; may be repeated", "FILE[,k=v]"},
-        TEXT("timeout", 0, timeout, "give up after so many (0: never)",
-             "SECONDS"),
-        {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o->quiet,
-         "no guest console, no summary", NULL},
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &o->verbose,
-         "a summary of the counts at the end", NULL},
-        END};
+        OPTION_FILE("stats", 's', stats,
+                    "counts as one JSON line (- is stdout)", "FILE"),
+        OPTION_FILE("trace", 0, trace, "events as JSON Lines (- is stdout)",
+                    "FILE"),
+        OPTION_TEXT("trace-events", 0, trace_events,
+                    "which: all, or names (no block)", "LIST"),
+        OPTION_FILE("record", 0, record, "write the run's schedule, for replay",
+                    "FILE"),
+        OPTION_FILES("plugin", 'p', plugins, "load a plugin; may be repeated",
+                     "FILE[,k=v]"),
+        OPTION_TEXT("timeout", 0, timeout, "give up after so many (0: never)",
+                    "SECONDS"),
+        OPTION_FLAG("quiet", 'q', quiet, "no guest console, no summary"),
+        OPTION_FLAG("verbose", 'v', verbose,
+                    "a summary of the counts at the end"),
+        OPTION_END};
     const GOptionEntry compare[] = {
-        TEXT("timeout", 0, timeout, "give up a run after so many (0: never)",
-             "SECONDS"),
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &o->verbose,
-         "show the guest's console too", NULL},
-        END};
+        OPTION_TEXT("timeout", 0, timeout,
+                    "give up a run after so many (0: never)", "SECONDS"),
+        OPTION_FLAG("verbose", 'v', verbose, "show the guest's console too"),
+        OPTION_END};
 
-    add_group(context, "output",
-              "What one sees:", command == VM_COMMAND_RUN ? run : compare);
+    (void)options_add_group(context, "output", "What one sees:",
+                            command == VM_COMMAND_COMPARE ? compare : run);
 }
 
 /* Names that a later version will know; not in the help. */
 static void add_later_group(GOptionContext *context, struct options *o)
 {
-    GOptionEntry entries[] = {
-        LATER("machine"), LATER("filter"),  LATER("bug"),
-        LATER("seed"),    LATER("hw"),      LATER("ledger"),
-        LATER("gdb"),     LATER("monitor"), END};
-    char **const targets[] = {&o->machine, &o->filter, &o->bug, &o->seed,
-                              &o->hw,      &o->ledger, &o->gdb, &o->monitor};
+    GOptionEntry entries[] = {LATER("machine"), LATER("filter"),
+                              LATER("ledger"),  LATER("gdb"),
+                              LATER("monitor"), OPTION_END};
+    char **const targets[] = {&o->machine, &o->filter, &o->ledger, &o->gdb,
+                              &o->monitor};
 
     for (size_t i = 0; i < G_N_ELEMENTS(targets); i++) {
         entries[i].arg_data = targets[i];
     }
-    add_group(context, "later", "Later:", entries);
+    (void)options_add_group(context, "later", "Later:", entries);
 }
 
 static GOptionContext *options_context(struct options *o,
                                        enum vm_command command, gboolean later)
 {
     GOptionContext *context = g_option_context_new(NULL);
-    const GOptionEntry rest[] = {{G_OPTION_REMAINING, 0, 0,
-                                  G_OPTION_ARG_STRING_ARRAY, &o->positional,
-                                  NULL, NULL},
-                                 END};
+    const GOptionEntry rest[] = {OPTION_REST(positional), OPTION_END};
 
     g_option_context_set_help_enabled(context, FALSE);
     g_option_context_add_main_entries(context, rest, NULL);
     add_image_group(context, o, command);
     add_machine_group(context, o);
     add_flush_group(context, o, command);
-    add_output_group(context, o, command);
+    add_choice_group(context, o, command);
+    add_liberty_group(context, o);
+    if (command != VM_COMMAND_SCHEDULE) {
+        add_output_group(context, o, command);
+    }
     if (later) {
         add_later_group(context, o);
     }
     return context;
 }
 
+char *options_help(GOptionContext *context, const char *usage,
+                   const char *examples)
+{
+    g_autofree char *all = g_option_context_get_help(context, FALSE, NULL);
+    const char *groups = strstr(all, "\n\n"); /* after GLib's usage line */
+
+    g_option_context_free(context);
+    return g_strconcat(usage, groups ? groups + 1 : all, examples, NULL);
+}
+
 char *vm_config_help(enum vm_command command)
 {
     struct options o = {0};
-    GOptionContext *context = options_context(&o, command, FALSE);
-    g_autofree char *all = g_option_context_get_help(context, FALSE, NULL);
-    const char *groups = strstr(all, "\n\n"); /* after GLib's usage line */
     bool run = command == VM_COMMAND_RUN;
-    char *text =
-        g_strconcat(run ? run_usage : compare_usage, groups ? groups + 1 : all,
-                    run ? run_examples : compare_examples, NULL);
 
-    g_option_context_free(context);
-    return text;
+    return options_help(options_context(&o, command, FALSE),
+                        run ? run_usage : compare_usage,
+                        run ? run_examples : compare_examples);
 }
 
 /* --- parsing --- */
@@ -225,8 +282,7 @@ static gboolean refuse_later(const struct options *o, GError **error)
     const struct {
         const char *name, *value;
     } later[] = {
-        {"machine", o->machine}, {"filter", o->filter},   {"bug", o->bug},
-        {"seed", o->seed},       {"hw", o->hw},           {"ledger", o->ledger},
+        {"machine", o->machine}, {"filter", o->filter},   {"ledger", o->ledger},
         {"gdb", o->gdb},         {"monitor", o->monitor},
     };
 
@@ -271,30 +327,39 @@ gboolean options_parse(struct options *o, enum vm_command command, int argc,
     context = options_context(o, command, TRUE);
     ok = g_option_context_parse_strv(context, &words, &parse_error);
     g_option_context_free(context);
-    if (!ok) {
+    if (ok) {
+        return !refuse_later(o, error);
+    }
+    if (command == VM_COMMAND_SCHEDULE) {
+        g_set_error_literal(error, VM_ERROR, VM_ERROR_USAGE,
+                            parse_error->message);
+    } else {
         g_set_error(error, VM_ERROR, VM_ERROR_USAGE,
                     "%s; 'shootdown %s --help' shows the options, and "
                     "arguments of the workload come after --",
                     parse_error->message,
                     command == VM_COMMAND_RUN ? "run" : "compare");
-        return FALSE;
     }
-    return !refuse_later(o, error);
+    return FALSE;
 }
 
 void options_fini(struct options *o)
 {
     char *const texts[] = {
-        o->kernel,  o->initrd,       o->symbols,  o->append,     o->cpus,
-        o->mem,     o->tlb_sets,     o->tlb_ways, o->walk_cache, o->workers,
-        o->tlb,     o->flush,        o->drain,    o->engine,     o->stats,
-        o->trace,   o->trace_events, o->timeout,  o->machine,    o->filter,
-        o->bug,     o->seed,         o->hw,       o->ledger,     o->gdb,
-        o->monitor, o->replacement,
+        o->kernel,  o->initrd,    o->symbols,  o->append,      o->cpus,
+        o->mem,     o->tlb_sets,  o->tlb_ways, o->replacement, o->walk_cache,
+        o->workers, o->tlb,       o->flush,    o->drain,       o->bug,
+        o->engine,  o->seed,      o->strategy, o->hw,          o->snapshot_at,
+        o->runs,    o->max_steps, o->stats,    o->trace,       o->trace_events,
+        o->record,  o->timeout,   o->machine,  o->filter,      o->ledger,
+        o->gdb,     o->monitor,
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_free(texts[i]);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(o->hw_modes); i++) {
+        g_free(o->hw_modes[i]);
     }
     g_strfreev(o->plugins);
     g_strfreev(o->positional);

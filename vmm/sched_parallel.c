@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parallel scheduler; see scheduler.h and docs/CONCURRENCY.md. */
+/*
+ * The `parallel` scheduler: as many worker threads as asked for, one run queue
+ * of vCPUs, each worker running one vCPU's engine at a time. A vCPU in WFI
+ * parks and costs nothing. Where others wait, a slice ends after a number of
+ * blocks; counting blocks needs no timer and costs one decrement. See
+ * docs/CONCURRENCY.md.
+ */
 #include "scheduler.h"
 
 #include <stdatomic.h>
@@ -10,22 +16,25 @@
 #include "vcpu.h"
 #include "vm_priv.h"
 
+/* Some 50 to 100 us of guest code; a switch costs about 1 us. */
+#define SLICE_BLOCKS 8192u
 /* A worker without work looks this often before it sleeps: a wake-up by the
  * host costs more than a short wait. */
 #define IDLE_SPINS 2000u
 
-/* The vCPU that this worker thread runs, or NULL; for sched_urge(). */
+/* The vCPU that this worker thread runs, or NULL; for urge(). */
 static _Thread_local const struct vcpu *running_here;
 
 struct worker {
-    struct sched *sched;
+    struct parallel *sched;
     unsigned id;
     uv_thread_t thread;
     bool started;
-    _Atomic(struct vcpu *) running; /* for sched_urge() */
+    _Atomic(struct vcpu *) running; /* for urge() */
 };
 
-struct sched {
+struct parallel {
+    struct sched base;
     struct vm *vm;         /* [init] */
     unsigned workers;      /* [init] */
     struct worker *worker; /* [init] */
@@ -35,7 +44,7 @@ struct sched {
     struct vcpu *head, *tail; /* [lock] */
     unsigned sleeping;        /* [lock] workers in uv_cond_wait() */
     bool ending;              /* [lock] */
-    unsigned victim;          /* [lock] worker that sched_urge() asks next */
+    unsigned victim;          /* [lock] worker that urge() asks next */
     _Atomic unsigned queued;  /* vCPUs in the queue; written under lock */
     /*
      * A vCPU runs something on the whole machine: workers take no vCPU until
@@ -45,32 +54,7 @@ struct sched {
     uv_mutex_t exclusive;
 };
 
-struct sched *sched_new(struct vm *vm, unsigned workers)
-{
-    struct sched *sched = g_new0(struct sched, 1);
-
-    sched->vm = vm;
-    sched->workers = workers;
-    sched->worker = g_new0(struct worker, workers);
-    uv_mutex_init(&sched->lock);
-    uv_mutex_init(&sched->exclusive);
-    uv_cond_init(&sched->work);
-    return sched;
-}
-
-void sched_free(struct sched *sched)
-{
-    if (!sched) {
-        return;
-    }
-    uv_cond_destroy(&sched->work);
-    uv_mutex_destroy(&sched->exclusive);
-    uv_mutex_destroy(&sched->lock);
-    g_free(sched->worker);
-    g_free(sched);
-}
-
-static void push_locked(struct sched *sched, struct vcpu *vcpu)
+static void push_locked(struct parallel *sched, struct vcpu *vcpu)
 {
     vcpu->sched_state = SCHED_QUEUED;
     vcpu->queue_next = NULL;
@@ -86,7 +70,7 @@ static void push_locked(struct sched *sched, struct vcpu *vcpu)
     }
 }
 
-static void unlink_locked(struct sched *sched, struct vcpu *vcpu)
+static void unlink_locked(struct parallel *sched, struct vcpu *vcpu)
 {
     struct vcpu **at = &sched->head;
     struct vcpu *before = NULL;
@@ -102,7 +86,7 @@ static void unlink_locked(struct sched *sched, struct vcpu *vcpu)
     atomic_fetch_sub(&sched->queued, 1);
 }
 
-static void push_front_locked(struct sched *sched, struct vcpu *vcpu)
+static void push_front_locked(struct parallel *sched, struct vcpu *vcpu)
 {
     vcpu->sched_state = SCHED_QUEUED;
     vcpu->urged = true;
@@ -117,7 +101,7 @@ static void push_front_locked(struct sched *sched, struct vcpu *vcpu)
     }
 }
 
-static struct vcpu *pop_locked(struct sched *sched)
+static struct vcpu *pop_locked(struct parallel *sched)
 {
     struct vcpu *vcpu = sched->head;
 
@@ -129,7 +113,7 @@ static struct vcpu *pop_locked(struct sched *sched)
         vcpu->sched_state = SCHED_RUNNING;
         atomic_store(&vcpu->on_worker, true);
         vcpu->watch->budget =
-            vcpu->urged ? SCHED_URGED_BLOCKS : SCHED_SLICE_BLOCKS;
+            vcpu->urged ? SCHED_URGED_BLOCKS : SLICE_BLOCKS;
         vcpu->urged = false;
         atomic_fetch_sub(&sched->queued, 1);
     }
@@ -137,7 +121,7 @@ static struct vcpu *pop_locked(struct sched *sched)
 }
 
 /* The next vCPU for this worker; NULL at the end of the run. */
-static struct vcpu *next_vcpu(struct sched *sched)
+static struct vcpu *next_vcpu(struct parallel *sched)
 {
     struct vcpu *vcpu = NULL;
 
@@ -164,7 +148,7 @@ static struct vcpu *next_vcpu(struct sched *sched)
 }
 
 /* Puts the vCPU where its outcome says. It is not held any more. */
-static void settle(struct sched *sched, struct vcpu *vcpu,
+static void settle(struct parallel *sched, struct vcpu *vcpu,
                    enum vcpu_outcome outcome)
 {
     uv_mutex_lock(&sched->lock);
@@ -190,7 +174,7 @@ static void settle(struct sched *sched, struct vcpu *vcpu,
     case VCPU_YIELDED:
     case VCPU_STOPPED:
         if (atomic_load(&vcpu->requests) & VCPU_REQ_IRQ) {
-            push_front_locked(sched, vcpu); /* sched_urge() found it held */
+            push_front_locked(sched, vcpu); /* urge() found it held */
         } else {
             push_locked(sched, vcpu);
         }
@@ -210,7 +194,7 @@ static void hold(struct vcpu *vcpu)
 static void worker_main(void *opaque)
 {
     struct worker *worker = opaque;
-    struct sched *sched = worker->sched;
+    struct parallel *sched = worker->sched;
     struct vcpu *vcpu;
 
     while ((vcpu = next_vcpu(sched)) != NULL) {
@@ -235,8 +219,10 @@ static void worker_main(void *opaque)
     }
 }
 
-bool sched_start(struct sched *sched, GError **error)
+static bool parallel_start(struct sched *base, GError **error)
 {
+    struct parallel *sched = (struct parallel *)base;
+
     for (unsigned i = 0; i < sched->workers; i++) {
         struct worker *worker = &sched->worker[i];
         int err;
@@ -255,17 +241,21 @@ bool sched_start(struct sched *sched, GError **error)
     return true;
 }
 
-void sched_stop(struct sched *sched)
+static void parallel_stop(struct sched *base)
 {
+    struct parallel *sched = (struct parallel *)base;
+
     uv_mutex_lock(&sched->lock);
     sched->ending = true;
     uv_cond_broadcast(&sched->work);
     uv_mutex_unlock(&sched->lock);
 }
 
-void sched_join(struct sched *sched)
+static void parallel_join(struct sched *base)
 {
-    sched_stop(sched);
+    struct parallel *sched = (struct parallel *)base;
+
+    parallel_stop(base);
     for (unsigned i = 0; i < sched->workers; i++) {
         if (sched->worker[i].started) {
             uv_thread_join(&sched->worker[i].thread);
@@ -274,8 +264,10 @@ void sched_join(struct sched *sched)
     }
 }
 
-void sched_wake(struct sched *sched, struct vcpu *vcpu)
+static void parallel_wake(struct sched *base, struct vcpu *vcpu)
 {
+    struct parallel *sched = (struct parallel *)base;
+
     uv_mutex_lock(&sched->lock);
     if (vcpu->sched_state == SCHED_PARKED ||
         (vcpu->sched_state == SCHED_OFF && atomic_load(&vcpu->powered))) {
@@ -284,7 +276,12 @@ void sched_wake(struct sched *sched, struct vcpu *vcpu)
     uv_mutex_unlock(&sched->lock);
 }
 
-void sched_urge(struct sched *sched, struct vcpu *vcpu)
+/*
+ * An interrupt came for a vCPU that no worker runs: it is the next to run, and
+ * if every worker is busy one of them, not the caller's, is asked to yield.
+ * Without it the sender of an IPI would wait for whole slices of others.
+ */
+static void urge(struct parallel *sched, struct vcpu *vcpu)
 {
     struct vcpu *preempted = NULL;
     bool queued;
@@ -314,14 +311,49 @@ void sched_urge(struct sched *sched, struct vcpu *vcpu)
     }
 }
 
-bool sched_others_wait(const struct sched *sched)
+static void parallel_irq(struct sched *base, struct vcpu *vcpu, bool level)
 {
-    return atomic_load((_Atomic unsigned *)&sched->queued) != 0;
+    struct parallel *sched = (struct parallel *)base;
+
+    atomic_store(&vcpu->irq_line, level);
+    if (!level) {
+        return;
+    }
+    vcpu_request(vcpu, VCPU_REQ_IRQ);
+    if (!atomic_load(&vcpu->on_worker)) {
+        urge(sched, vcpu); /* parked or queued */
+    }
 }
 
-void sched_exclusive(struct sched *sched, struct vcpu *self,
-                     void (*fn)(void *opaque), void *opaque)
+static void parallel_timer_changed(struct sched *base, unsigned cpu)
 {
+    struct parallel *sched = (struct parallel *)base;
+
+    loop_timer_changed(sched->vm->loop, cpu);
+}
+
+static void parallel_quantum_over(struct sched *base, struct vcpu *vcpu)
+{
+    struct parallel *sched = (struct parallel *)base;
+
+    vcpu->watch->budget = SLICE_BLOCKS;
+    if (atomic_load(&sched->queued)) {
+        vcpu_request(vcpu, VCPU_REQ_YIELD);
+    }
+}
+
+static bool parallel_spin(struct sched *base, struct vcpu *vcpu)
+{
+    struct parallel *sched = (struct parallel *)base;
+
+    (void)vcpu;
+    return atomic_load(&sched->queued) != 0;
+}
+
+static void parallel_exclusive(struct sched *base, struct vcpu *self,
+                               void (*fn)(void *opaque), void *opaque)
+{
+    struct parallel *sched = (struct parallel *)base;
     struct vm *vm = sched->vm;
 
     atomic_fetch_add(&sched->pausing, 1);
@@ -344,4 +376,49 @@ void sched_exclusive(struct sched *sched, struct vcpu *self,
     uv_mutex_unlock(&sched->exclusive);
     atomic_fetch_sub(&sched->pausing, 1);
     hold(self);
+}
+
+static uint64_t parallel_now_ticks(struct sched *base)
+{
+    const struct parallel *sched = (struct parallel *)base;
+
+    return (uv_hrtime() - sched->vm->epoch_ns) / VM_TICK_NS;
+}
+
+static void parallel_free(struct sched *base)
+{
+    struct parallel *sched = (struct parallel *)base;
+
+    uv_cond_destroy(&sched->work);
+    uv_mutex_destroy(&sched->exclusive);
+    uv_mutex_destroy(&sched->lock);
+    g_free(sched->worker);
+    g_free(sched);
+}
+
+struct sched *sched_parallel_new(struct vm *vm, unsigned workers)
+{
+    static const struct sched_ops ops = {
+        .free = parallel_free,
+        .start = parallel_start,
+        .join = parallel_join,
+        .stop = parallel_stop,
+        .wake = parallel_wake,
+        .irq = parallel_irq,
+        .timer_changed = parallel_timer_changed,
+        .quantum_over = parallel_quantum_over,
+        .spin = parallel_spin,
+        .exclusive = parallel_exclusive,
+        .now_ticks = parallel_now_ticks,
+    };
+    struct parallel *sched = g_new0(struct parallel, 1);
+
+    sched->base.ops = &ops;
+    sched->vm = vm;
+    sched->workers = workers;
+    sched->worker = g_new0(struct worker, workers);
+    uv_mutex_init(&sched->lock);
+    uv_mutex_init(&sched->exclusive);
+    uv_cond_init(&sched->work);
+    return &sched->base;
 }

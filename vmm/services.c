@@ -18,7 +18,7 @@ static bool read_memory(void *opaque, unsigned id, uint64_t va, void *buf,
     }
     while (len) {
         size_t bytes = MMU_PAGE_SIZE - (va & MMU_PAGE_MASK);
-        struct walk_result w = translate_walk(vm->vcpu[id], va);
+        struct walk_result w = translate_walk(vm->vcpu[id], va, false);
         const uint8_t *host;
 
         bytes = bytes < len ? bytes : len;

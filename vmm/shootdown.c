@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "det.h"
 #include "translate.h"
 #include "vm_priv.h"
 
@@ -21,7 +22,7 @@ static void relax(unsigned spins)
 #endif
 }
 
-static void drain_queue(struct vcpu *vcpu)
+void shootdown_apply(struct vcpu *vcpu)
 {
     struct inval_item item;
     bool more;
@@ -53,7 +54,9 @@ void shootdown_drain(struct vcpu *vcpu)
         translate_flush_micro(vcpu);
         atomic_store(&vcpu->micro_seen, micro);
     }
-    drain_queue(vcpu);
+    if (!vcpu->vm->det) { /* there it is a choice */
+        shootdown_apply(vcpu);
+    }
 }
 
 static void post(struct vcpu *target, uint32_t issuer, uint64_t ticket,
@@ -91,6 +94,9 @@ bool shootdown_tlbi(struct vcpu *vcpu, const struct insn *insn,
         }
     }
     translate_invalidate(vcpu, &op, vcpu->id, vcpu->ticket);
+    if (vm->det) {
+        det_tlbi_posted(vcpu, &op);
+    }
     return true;
 }
 
@@ -175,15 +181,26 @@ static void wait_for_all(struct vcpu *vcpu)
 
 void shootdown_dsb(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
 {
-    bool waits = insn_barrier_type(insn) == BARRIER_ALL &&
-                 insn_barrier_domain(insn) != BARRIER_NSH &&
+    bool is_wide = insn_barrier_domain(insn) != BARRIER_NSH;
+    bool waits = insn_barrier_type(insn) == BARRIER_ALL && is_wide &&
                  (vcpu->completed != vcpu->ticket || vcpu->icache_owed);
     bool listened = event_wanted(vcpu->events, EVENT_dsb) ||
                     event_wanted(vcpu->events, EVENT_dsb_done);
-    uint64_t start = listened ? uv_hrtime() : 0;
+    uint64_t start = 0;
 
     event_dsb(vcpu->events, vcpu->id, pc, insn->barrier_crm,
               listened && waits ? count_owed(vcpu) : 0, vcpu->ticket);
+    if (vcpu->vm->det) {
+        if (det_dsb(vcpu, is_wide && insn_barrier_type(insn) != BARRIER_LOADS,
+                    waits, pc, insn->barrier_crm)) {
+            vcpu_stop_for(vcpu, ACTION_YIELD); /* det_waited() ends it */
+        } else {
+            event_dsb_done(vcpu->events, vcpu->id, pc, insn->barrier_crm, 0,
+                           vcpu->ticket);
+        }
+        return;
+    }
+    start = listened ? uv_hrtime() : 0;
     /* The guest's own stores are visible before anybody is asked to look. */
     atomic_thread_fence(memory_order_seq_cst);
     if (waits) {

@@ -22,6 +22,8 @@ bool shootdown_tlbi(struct vcpu *vcpu, const struct insn *insn,
 void shootdown_dsb(struct vcpu *vcpu, const struct insn *insn, gva_t pc);
 /* Applies what is owed by this vCPU, instruction cache included. */
 void shootdown_drain(struct vcpu *vcpu);
+/* Applies the invalidations that this vCPU owes, now. */
+void shootdown_apply(struct vcpu *vcpu);
 /* An IC operation was performed by this vCPU; others follow by its DSB. */
 void shootdown_icache(struct vcpu *vcpu);
 

@@ -42,7 +42,7 @@ static const struct id_register id_registers[] = {
     {SYSREG_ID_AA64ISAR1_EL1, ~UINT64_C(0), 0},
     /* 48-bit PA, 16-bit ASIDs, 4 KiB granule only. */
     {SYSREG_ID_AA64MMFR0_EL1, 0, FIELD(0, 5) | FIELD(4, 2) | FIELD(24, 0xf)},
-    /* HPDS, PAN2; no hardware AF or dirty state, no VHE. */
+    /* HPDS, PAN2; hardware AF and dirty state by --hw-dbm, no VHE. */
     {SYSREG_ID_AA64MMFR1_EL1, 0, FIELD(12, 1) | FIELD(20, 2)},
     /* UAO, FEAT_TTL. */
     {SYSREG_ID_AA64MMFR2_EL1, 0, FIELD(4, 1) | FIELD(48, 1)},
@@ -118,6 +118,9 @@ static bool read_id(struct vcpu *vcpu, uint32_t key, uint64_t *out)
     for (unsigned i = 0; i < G_N_ELEMENTS(id_registers); i++) {
         if (id_registers[i].key == key) {
             *out = (native & id_registers[i].keep) | id_registers[i].set;
+            if (key == SYSREG_ID_AA64MMFR1_EL1 && vcpu->vm->hafdbs) {
+                *out |= FIELD(0, 2); /* HAFDBS: both */
+            }
             return true;
         }
     }
@@ -291,7 +294,7 @@ enum sysreg_result sysreg_write(struct vcpu *vcpu, uint32_t key, bool el0,
         break;
     }
     if (arch_timer_sysreg_write(vm->timer, vcpu->id, key, value)) {
-        loop_timer_changed(vm->loop, vcpu->id);
+        vm->sched->ops->timer_changed(vm->sched, vcpu->id);
         return SYSREG_OK;
     }
     if (write_gic(vcpu, key, value, pc)) {

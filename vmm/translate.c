@@ -5,8 +5,12 @@
  */
 #include "translate.h"
 
+#include "det.h"
 #include "execview.h"
+#include "mmu/prefetch.h"
+#include "snapshot.h"
 #include "vm_priv.h"
+#include "written.h"
 
 static bool read_descriptor(void *opaque, gpa_t pa, uint64_t *out)
 {
@@ -21,10 +25,47 @@ static bool read_descriptor(void *opaque, gpa_t pa, uint64_t *out)
      * it; the guest's side is its DSB ISHST or store-release.
      */
     *out = __atomic_load_n(host, __ATOMIC_ACQUIRE);
+    if (vcpu->vm->det) {
+        det_pte_read(vcpu, pa, out);
+    }
     return true;
 }
 
+/* Hardware updates of the access flag and the dirty state. */
+static bool swap_descriptor(void *opaque, gpa_t pa, uint64_t expected,
+                            uint64_t desired)
+{
+    struct vcpu *vcpu = opaque;
+    uint64_t *host = vm_ram_at(vcpu->vm, pa, sizeof(uint64_t));
+
+    if (!host) {
+        return false;
+    }
+    if (vcpu->vm->det) {
+        det_pte_updates(vcpu, pa);
+    }
+    written_note(vcpu->vm, pa);
+    if (!__atomic_compare_exchange_n(host, &expected, desired, false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        return false;
+    }
+    event_emit(vcpu->events, vcpu->id, EVENT_pte_update, 0, pa, expected,
+               desired);
+    return true;
+}
+
+/* For walks on behalf of an access. */
 static struct walk_mem memory_of(struct vcpu *vcpu)
+{
+    return (struct walk_mem){
+        .read64 = read_descriptor,
+        .opaque = vcpu,
+        .cas64 = vcpu->vm->hafdbs ? swap_descriptor : NULL,
+    };
+}
+
+/* For walks that must leave no trace in memory. */
+static struct walk_mem read_only_memory_of(struct vcpu *vcpu)
 {
     return (struct walk_mem){.read64 = read_descriptor, .opaque = vcpu};
 }
@@ -45,16 +86,34 @@ static void drop_page(struct vcpu *vcpu, gva_t page)
     vcpu->counters->micro_drops++;
 }
 
-/* Drops what the micro-TLB may hold of an entry that left the TLB. */
-static void drop_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
+static void drop_own_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
 {
-    if (entry->owner_tag != vcpu->micro_epoch || vcpu->micro_stale) {
+    if (vcpu->vm->det &&
+        (view_line(vcpu, entry->va)->page == entry->va ||
+         entry->t.page_shift != MMU_PAGE_SHIFT)) {
+        /*
+         * Translated code jumps to more of its page without asking, unless
+         * the jump is new: both stop at the next block and ask then.
+         */
+        vcpu_request(vcpu, VCPU_REQ_LOOK);
+    }
+    if ((entry->owner_tag != vcpu->micro_epoch && !vcpu->sibling) ||
+        vcpu->micro_stale) {
         return; /* never granted since the last flush, or all goes anyway */
     }
     if (entry->t.page_shift == MMU_PAGE_SHIFT) {
         drop_page(vcpu, entry->va);
     } else {
         translate_flush_micro(vcpu);
+    }
+}
+
+/* Drops what the micro-TLB may hold of an entry that left the TLB. */
+static void drop_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
+{
+    drop_own_entry(vcpu, entry);
+    if (vcpu->sibling) {
+        drop_own_entry(vcpu->sibling, entry);
     }
 }
 
@@ -80,6 +139,8 @@ static void note_tables(struct vcpu *vcpu, const struct walk_result *w)
         if (atomic_exchange_explicit(table, 1, memory_order_relaxed)) {
             continue;
         }
+        snapshot_note_table(vm->snapshot, (w->table[i] - vm->ram.base) >>
+                                              MMU_PAGE_SHIFT);
         atomic_fetch_add(&vm->micro, 1);
         for (unsigned j = 0; j < vm->cpus; j++) {
             vcpu_request(vm->vcpu[j], VCPU_REQ_DRAIN);
@@ -89,18 +150,47 @@ static void note_tables(struct vcpu *vcpu, const struct walk_result *w)
 }
 
 static struct tlb_entry *insert(struct vcpu *vcpu, gva_t va,
-                                const struct translation *t, gva_t pc)
+                                const struct translation *t, gva_t pc,
+                                enum event_kind kind)
 {
     struct tlb_entry evicted;
     struct tlb_entry *entry =
         tlb_insert(vcpu->tlb, va, vcpu->regime.asid, t, &evicted);
 
-    event_emit(vcpu->events, vcpu->id, EVENT_fill, pc, va, vcpu->regime.asid,
+    event_emit(vcpu->events, vcpu->id, kind, pc, va, vcpu->regime.asid,
                t->base, t->page_shift, t->perms, t->level);
     if (evicted.valid) {
         event_emit(vcpu->events, vcpu->id, EVENT_evict, pc, evicted.va,
                    evicted.asid, evicted.t.base, evicted.t.page_shift);
         drop_entry(vcpu, &evicted);
+    }
+    if (vcpu->vm->det) {
+        det_inserted(vcpu, va);
+        /* Another entry for the address may have been preferred. */
+        entry = (struct tlb_entry *)tlb_peek(vcpu->tlb, va, vcpu->regime.asid);
+    }
+    return entry;
+}
+
+/*
+ * The entry for va. In the deterministic engines a look-up leaves no trace:
+ * how many there are depends on the micro-TLB, whose size the engine changes
+ * by the clock.
+ */
+static struct tlb_entry *look_up(struct vcpu *vcpu, gva_t va,
+                                 enum access_type type, gva_t pc)
+{
+    struct tlb_entry *entry;
+
+    if (vcpu->vm->det) {
+        return (struct tlb_entry *)tlb_peek(vcpu->tlb, va, vcpu->regime.asid);
+    }
+    vcpu->counters->tlb_lookups++;
+    entry = tlb_lookup(vcpu->tlb, va, vcpu->regime.asid);
+    if (entry) {
+        event_emit(vcpu->events, vcpu->id, EVENT_hit, pc, va,
+                   vcpu->regime.asid, entry->t.base, entry->t.page_shift,
+                   entry->t.perms, type);
     }
     return entry;
 }
@@ -123,12 +213,8 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
     out_fault->level = 0;
     if (vcpu->regime.mmu_on) {
         va = regime_canonical(&vcpu->regime, va);
-        c->tlb_lookups++;
-        entry = tlb_lookup(vcpu->tlb, va, vcpu->regime.asid);
+        entry = look_up(vcpu, va, type, pc);
         if (entry) {
-            event_emit(vcpu->events, vcpu->id, EVENT_hit, pc, va,
-                       vcpu->regime.asid, entry->t.base, entry->t.page_shift,
-                       entry->t.perms, type);
             return entry;
         }
         w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb),
@@ -137,6 +223,9 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
         note_tables(vcpu, &w);
         event_emit(vcpu->events, vcpu->id, EVENT_walk, pc, va,
                    vcpu->regime.asid, w.fault, w.level, w.tables, w.desc);
+        if (vcpu->vm->det) {
+            det_walked(vcpu, va, &w);
+        }
     } else {
         w = walk_stage1(&vcpu->regime, &mem, va);
     }
@@ -149,7 +238,81 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
         *flat = w.t;
         return NULL;
     }
-    return insert(vcpu, va, &w.t, pc);
+    return insert(vcpu, va, &w.t, pc, EVENT_fill);
+}
+
+void translate_prefetch(struct vcpu *vcpu, gva_t va)
+{
+    struct walk_mem mem = read_only_memory_of(vcpu);
+    struct walk_result w;
+
+    va = regime_canonical(&vcpu->regime, va);
+    if (!vcpu->regime.mmu_on || tlb_peek(vcpu->tlb, va, vcpu->regime.asid)) {
+        return;
+    }
+    w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb), va);
+    note_tables(vcpu, &w);
+    if (w.fault == WALK_OK) {
+        (void)insert(vcpu, va, &w.t, 0, EVENT_prefetch);
+    }
+}
+
+bool translate_pick_leaf(struct vcpu *vcpu, unsigned half,
+                         unsigned (*pick)(void *opaque, unsigned n),
+                         void *opaque, gva_t *out_va)
+{
+    struct walk_mem mem = read_only_memory_of(vcpu);
+
+    return vcpu->regime.mmu_on &&
+           walk_random_leaf(&vcpu->regime, &mem, half, pick, opaque, out_va);
+}
+
+void translate_drop(struct vcpu *vcpu, struct tlb_entry *entry)
+{
+    struct tlb_entry copy = *entry;
+
+    event_emit(vcpu->events, vcpu->id, EVENT_evict, 0, copy.va, copy.asid,
+               copy.t.base, copy.t.page_shift);
+    tlb_drop(vcpu->tlb, entry);
+    drop_entry(vcpu, &copy);
+}
+
+void translate_evict(struct vcpu *vcpu, gva_t va)
+{
+    struct tlb_entry *entry = (struct tlb_entry *)tlb_peek(
+        vcpu->tlb, regime_canonical(&vcpu->regime, va), vcpu->regime.asid);
+
+    if (entry) {
+        translate_drop(vcpu, entry);
+    }
+}
+
+/*
+ * Checks the access against what find() gave, and makes a writable-clean page
+ * dirty where the access asks for it; *entry is then another one.
+ */
+static void check(struct vcpu *vcpu, gva_t va, const struct access *access,
+                  gva_t pc, struct tlb_entry **entry,
+                  const struct translation **t, struct translate_fault *result)
+{
+    struct walk_mem mem = memory_of(vcpu);
+    struct walk_result w;
+
+    result->fault = translation_check(*t, access);
+    result->level = (*t)->level;
+    if (result->fault == WALK_OK || !*entry ||
+        !translation_needs_dirty(*t, access)) {
+        return;
+    }
+    va = regime_canonical(&vcpu->regime, va);
+    result->fault = walk_mark_dirty(&vcpu->regime, &mem,
+                                    tlb_walk_cache(vcpu->tlb), va, access, &w);
+    result->level = w.level;
+    if (result->fault == WALK_OK) {
+        translate_drop(vcpu, *entry);
+        *entry = insert(vcpu, va, &w.t, pc, EVENT_fill);
+        *t = &(*entry)->t;
+    }
 }
 
 struct translate_fault translate(struct vcpu *vcpu, gva_t va,
@@ -162,8 +325,7 @@ struct translate_fault translate(struct vcpu *vcpu, gva_t va,
     const struct translation *t = entry ? &entry->t : &flat;
 
     if (result.fault == WALK_OK) {
-        result.fault = translation_check(t, access);
-        result.level = t->level;
+        check(vcpu, va, access, vcpu->watch->block_va, &entry, &t, &result);
     }
     if (result.fault == WALK_OK) {
         *out_pa = translation_pa(
@@ -172,9 +334,10 @@ struct translate_fault translate(struct vcpu *vcpu, gva_t va,
     return result;
 }
 
-struct walk_result translate_walk(struct vcpu *vcpu, gva_t va)
+struct walk_result translate_walk(struct vcpu *vcpu, gva_t va, bool updates)
 {
-    struct walk_mem mem = memory_of(vcpu);
+    struct walk_mem mem =
+        updates ? memory_of(vcpu) : read_only_memory_of(vcpu);
 
     return walk_stage1(&vcpu->regime, &mem, va);
 }
@@ -257,11 +420,17 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
     const struct translation *t;
     gpa_t pa;
 
-    entry = find(vcpu, page, type, vcpu->watch->block_va, &result, &flat);
+    /*
+     * The engine's PC is exact for a fetch and the block's start otherwise;
+     * block_va is not yet the block's that a fetch is for.
+     */
+    entry = find(vcpu, page, type,
+                 type == ACCESS_EXEC ? engine_pc(vcpu->engine)
+                                     : vcpu->watch->block_va,
+                 &result, &flat);
     t = entry ? &entry->t : &flat;
     if (result.fault == WALK_OK) {
-        result.fault = translation_check(t, &access);
-        result.level = t->level;
+        check(vcpu, page, &access, vcpu->watch->block_va, &entry, &t, &result);
     }
     if (result.fault != WALK_OK) {
         return refuse(vcpu, (struct refused_fill){
@@ -302,9 +471,19 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
                                                        .pa = pa,
                                                    });
     }
-    access.type = ACCESS_WRITE;
-    if (type == ACCESS_WRITE || translation_check(t, &access) == WALK_OK) {
+    if (type == ACCESS_WRITE) {
         *out_perms |= ENGINE_W;
+        written_note(vcpu->vm, pa);
+        return true;
+    }
+    /*
+     * A page that is only read stays out of the snapshot's way; without a
+     * snapshot a second miss would be dearer than what it tells.
+     */
+    access.type = ACCESS_WRITE;
+    if (!vcpu->vm->snapshot && translation_check(t, &access) == WALK_OK) {
+        *out_perms |= ENGINE_W;
+        written_note(vcpu->vm, pa);
     }
     return true;
 }
@@ -357,10 +536,18 @@ size_t translate_invalidate(struct vcpu *vcpu, const struct tlbi_op *op,
                             uint32_t issuer, uint64_t ticket)
 {
     struct invalidate i = {vcpu, issuer, ticket};
+    struct tlbi_op widened = *op;
 
+    if (vcpu->vm->det) {
+        det_widen(vcpu, &widened);
+        op = &widened;
+    }
     if (op->kind == TLBI_ALL || op->kind == TLBI_ASID) {
         /* One flush is cheaper than a drop for each entry, and allowed. */
         translate_flush_micro(vcpu);
+        if (vcpu->sibling) {
+            translate_flush_micro(vcpu->sibling);
+        }
     }
     return tlb_invalidate(vcpu->tlb, op, dropped, &i);
 }
@@ -396,15 +583,22 @@ void translate_set_eret_trap(struct vcpu *vcpu, bool on)
 
 void translate_regime_changed(struct vcpu *vcpu, bool controls)
 {
-    uint16_t asid = vcpu->regime.asid;
+    struct regime now;
 
-    regime_decode(&vcpu->regime, vcpu->sctlr, vcpu->tcr, vcpu->ttbr[0],
-                  vcpu->ttbr[1]);
+    regime_decode(&now, vcpu->sctlr, vcpu->tcr, vcpu->ttbr[0], vcpu->ttbr[1]);
+    now.ha = now.ha && vcpu->vm->hafdbs;
+    now.hd = now.hd && vcpu->vm->hafdbs;
     /*
      * A new root under the same ASID changes nothing that is cached: that is
      * the guest's to invalidate.
      */
-    if (controls || asid != vcpu->regime.asid) {
+    if (controls || now.asid != vcpu->regime.asid) {
+        if (vcpu->vm->det && now.asid != vcpu->regime.asid) {
+            det_asid_changes(vcpu);
+        }
+        vcpu->regime = now;
         translate_flush_micro(vcpu);
+    } else {
+        vcpu->regime = now;
     }
 }

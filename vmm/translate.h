@@ -23,8 +23,9 @@ struct translate_fault translate(struct vcpu *vcpu, gva_t va,
 /*
  * As above, but nothing is looked up in or put into the TLB: for AT, whose
  * answer may come from the TLB as well, but must not be stale to be useful.
+ * updates: hardware may set the access flag meanwhile.
  */
-struct walk_result translate_walk(struct vcpu *vcpu, gva_t va);
+struct walk_result translate_walk(struct vcpu *vcpu, gva_t va, bool updates);
 
 /* The engine's micro-TLB miss; fills vcpu->refused when it says false. */
 bool translate_fill(void *vcpu, gva_t va, enum access_type type, gpa_t *out_pa,
@@ -44,6 +45,16 @@ bool translate_is_table(const struct vm *vm, gpa_t pa);
 /* Applies an invalidation to this vCPU's TLB, walk cache and micro-TLB. */
 size_t translate_invalidate(struct vcpu *vcpu, const struct tlbi_op *op,
                             uint32_t issuer, uint64_t ticket);
+
+/* Fills the TLB unasked, as speculation may; nothing happens on a fault. */
+void translate_prefetch(struct vcpu *vcpu, gva_t va);
+/* A valid leaf of the low (0) or high (1) half that pick() chooses. */
+bool translate_pick_leaf(struct vcpu *vcpu, unsigned half,
+                         unsigned (*pick)(void *opaque, unsigned n),
+                         void *opaque, gva_t *out_va);
+/* Forgets the entry for va, or this entry, as any TLB may at any time. */
+void translate_evict(struct vcpu *vcpu, gva_t va);
+void translate_drop(struct vcpu *vcpu, struct tlb_entry *entry);
 
 /* CPACR_EL1.FPEN traps FP and AdvSIMD at this EL. */
 bool translate_traps_fp(const struct vcpu *vcpu, bool el0);

@@ -2,6 +2,7 @@
 /* Trapped instructions, performed; see trap.h. */
 #include "trap.h"
 
+#include "det.h"
 #include "exception.h"
 #include "guest_access.h"
 #include "shootdown.h"
@@ -177,11 +178,13 @@ static void do_at(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
         return;
     }
     vcpu->counters->address_translates++;
-    w = translate_walk(vcpu, va);
+    w = translate_walk(vcpu, va, true);
     fault = w.fault;
     level = w.level;
     if (fault == WALK_OK) {
-        fault = translation_check(&w.t, &access);
+        fault = translation_needs_dirty(&w.t, &access)
+                    ? WALK_OK
+                    : translation_check(&w.t, &access);
         level = w.t.level;
     }
     if (fault == WALK_OK) {
@@ -224,6 +227,15 @@ static void do_wfi(struct vcpu *vcpu)
     }
 }
 
+static void give_way(struct vcpu *vcpu)
+{
+    struct sched *sched = vcpu->vm->sched;
+
+    if (sched->ops->spin(sched, vcpu)) {
+        vcpu_stop_for(vcpu, ACTION_YIELD);
+    }
+}
+
 static void do_wfe(struct vcpu *vcpu)
 {
     vcpu->counters->wfe++;
@@ -235,20 +247,16 @@ static void do_wfe(struct vcpu *vcpu)
      * Any wake-up is allowed to be spurious, so a WFE is a yield: whoever the
      * guest waits for may be a vCPU that has no host core now.
      */
-    if (++vcpu->wfe_spins >= WFE_SPINS) {
+    if (vcpu->vm->det || ++vcpu->wfe_spins >= WFE_SPINS) {
         vcpu->wfe_spins = 0;
-        if (sched_others_wait(vcpu->vm->sched)) {
-            vcpu_stop_for(vcpu, ACTION_YIELD);
-        }
+        give_way(vcpu);
     }
 }
 
 static void do_yield(struct vcpu *vcpu)
 {
     vcpu->counters->yields++;
-    if (sched_others_wait(vcpu->vm->sched)) {
-        vcpu_stop_for(vcpu, ACTION_YIELD);
-    }
+    give_way(vcpu);
 }
 
 static void do_memory(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
@@ -343,6 +351,62 @@ static void perform(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
     }
 }
 
+/* Deterministic engines: what the instruction is to a scheduler. */
+static enum choice_event event_of(struct vcpu *vcpu, const struct insn *insn,
+                                  uint64_t *out_object)
+{
+    *out_object = 0;
+    switch ((int)insn->kind) {
+    case INSN_STORE_EXCLUSIVE:
+    case INSN_LSE:
+    case INSN_CAS:
+    case INSN_STORE_RELEASE:
+        *out_object = (engine_x(vcpu->engine, insn->rn) +
+                       (uint64_t)insn->offset) &
+                      ~UINT64_C(15);
+        return CHOICE_EVENT_ATOMIC;
+    case INSN_DSB:
+        return CHOICE_EVENT_DSB;
+    case INSN_TLBI:
+        *out_object = operand_x(vcpu, insn->rt) << MMU_PAGE_SHIFT;
+        return CHOICE_EVENT_TLBI;
+    case INSN_MSR:
+        switch (insn->sysreg) {
+        case SYSREG_TTBR0_EL1:
+        case SYSREG_TTBR1_EL1:
+        case SYSREG_TCR_EL1:
+        case SYSREG_SCTLR_EL1:
+            return CHOICE_EVENT_ROOT;
+        case SYSREG_ICC_SGI1R_EL1:
+        case SYSREG_ICC_EOIR1_EL1:
+            return CHOICE_EVENT_IPI;
+        default:
+            return CHOICE_EVENT_UNKNOWN;
+        }
+    case INSN_MRS:
+        return insn->sysreg == SYSREG_ICC_IAR1_EL1 ? CHOICE_EVENT_IPI
+                                                   : CHOICE_EVENT_UNKNOWN;
+    default:
+        return CHOICE_EVENT_UNKNOWN;
+    }
+}
+
+/* True: another vCPU goes first, this one comes back to the instruction. */
+static bool another_first(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
+{
+    uint64_t object;
+    enum choice_event event = event_of(vcpu, insn, &object);
+
+    if (event == CHOICE_EVENT_UNKNOWN ||
+        !det_before(vcpu, event, object, pc)) {
+        return false;
+    }
+    vcpu->watch->instructions--;
+    vcpu->action_pc = pc;
+    vcpu_stop_for(vcpu, ACTION_YIELD);
+    return true;
+}
+
 void trap_instruction(void *opaque, gva_t pc)
 {
     struct vcpu *vcpu = opaque;
@@ -356,6 +420,9 @@ void trap_instruction(void *opaque, gva_t pc)
     word = view ? view->words[(pc & MMU_PAGE_MASK) / 4] : 0;
     insn = view ? exec_view_insn(view, (pc & MMU_PAGE_MASK) / 4) : NULL;
     if (insn) {
+        if (vcpu->vm->det && another_first(vcpu, insn, pc)) {
+            return;
+        }
         perform(vcpu, insn, pc);
     } else if ((word & ERET_MASK) == ERET_WORD) {
         if (at_el0(vcpu)) {

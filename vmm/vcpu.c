@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <sched.h>
 
+#include "det.h"
 #include "error.h"
 #include "exception.h"
 #include "guest_access.h"
@@ -38,10 +39,7 @@ static void on_block(void *opaque, gva_t va, uint32_t bytes)
     struct vcpu *vcpu = opaque;
 
     if (vcpu->watch->budget == 0) {
-        vcpu->watch->budget = SCHED_SLICE_BLOCKS;
-        if (sched_others_wait(vcpu->vm->sched)) {
-            atomic_fetch_or(&vcpu->requests, VCPU_REQ_YIELD);
-        }
+        vcpu->vm->sched->ops->quantum_over(vcpu->vm->sched, vcpu);
     }
     if (atomic_load_explicit(&vcpu->requests, memory_order_relaxed)) {
         /* Not executed; it will be entered again. */
@@ -128,7 +126,7 @@ struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
     }
     vcpu->watch = engine_watch(vcpu->engine);
     vcpu->watch->requests = &vcpu->requests;
-    vcpu->watch->budget = SCHED_SLICE_BLOCKS;
+    vcpu->watch->budget = 1;
     vcpu->watch->every = event_wanted(vcpu->events, EVENT_block);
     vcpu->micro_epoch = 1;
     vcpu->action_pc = VIEW_NO_PAGE;
@@ -145,10 +143,21 @@ void vcpu_free(struct vcpu *vcpu)
     }
     engine_free(vcpu->engine);
     disas_free(vcpu->disas);
-    tlb_free(vcpu->tlb);
+    if (!vcpu->borrows_tlb) {
+        tlb_free(vcpu->tlb);
+    }
     inval_queue_free(vcpu->inval);
     uv_mutex_destroy(&vcpu->inval_lock);
     g_free(vcpu);
+}
+
+void vcpu_share_tlb(struct vcpu *first, struct vcpu *second)
+{
+    tlb_free(second->tlb);
+    second->tlb = first->tlb;
+    second->borrows_tlb = true;
+    first->sibling = second;
+    second->sibling = first;
 }
 
 bool vcpu_claim(struct vcpu *vcpu)
@@ -176,18 +185,6 @@ void vcpu_request(struct vcpu *vcpu, uint32_t requests)
     atomic_fetch_or(&vcpu->requests, requests);
 }
 
-void vcpu_set_irq(struct vcpu *vcpu, bool level)
-{
-    atomic_store(&vcpu->irq_line, level);
-    if (!level) {
-        return;
-    }
-    vcpu_request(vcpu, VCPU_REQ_IRQ);
-    if (!atomic_load(&vcpu->on_worker)) {
-        sched_urge(vcpu->vm->sched, vcpu); /* parked or queued */
-    }
-}
-
 bool vcpu_power_on(struct vcpu *vcpu, gva_t entry, uint64_t context)
 {
     if (atomic_load(&vcpu->powered)) {
@@ -197,7 +194,7 @@ bool vcpu_power_on(struct vcpu *vcpu, gva_t entry, uint64_t context)
     vcpu->boot_context = context;
     atomic_store(&vcpu->reset_pending, true);
     atomic_store(&vcpu->powered, true);
-    sched_wake(vcpu->vm->sched, vcpu);
+    vcpu->vm->sched->ops->wake(vcpu->vm->sched, vcpu);
     return true;
 }
 
@@ -265,6 +262,27 @@ static void reset_views(void *opaque)
     exec_views_reset(vm->views);
 }
 
+/*
+ * Deterministic engines: a store to a translation table or to the annotation
+ * device is an event at which another vCPU may go first.
+ */
+static bool another_first(struct vcpu *vcpu, const struct refused_fill *refused,
+                          gva_t pc)
+{
+    enum choice_event event = CHOICE_EVENT_PTE_STORE;
+    struct exception exception =
+        memory_abort(vcpu, pc, refused); /* its FAR is the address */
+
+    if (refused->is_device) {
+        if (refused->pa != BOARD_ANNOT_BASE) {
+            return false;
+        }
+        event = CHOICE_EVENT_NOTE;
+    }
+    return det_before(vcpu, event,
+                      refused->pa | (exception.far & MMU_PAGE_MASK), pc);
+}
+
 /* A fill was refused: the access faults, is a device's, or tries again. */
 static void handle_refused(struct vcpu *vcpu)
 {
@@ -277,7 +295,8 @@ static void handle_refused(struct vcpu *vcpu)
     refused->valid = false;
     vcpu_block_ended_at(vcpu, pc);
     if (refused->views_full) {
-        sched_exclusive(vcpu->vm->sched, vcpu, reset_views, vcpu->vm);
+        vcpu->vm->sched->ops->exclusive(vcpu->vm->sched, vcpu, reset_views,
+                                        vcpu->vm);
         return;
     }
     if (refused->type == ACCESS_EXEC) {
@@ -289,6 +308,10 @@ static void handle_refused(struct vcpu *vcpu)
     }
     if ((refused->is_device || refused->is_table) &&
         translate_word(vcpu, pc, &word)) {
+        if (vcpu->vm->det && another_first(vcpu, refused, pc)) {
+            vcpu->action = ACTION_YIELD;
+            return;
+        }
         if (memory_access(vcpu, word, pc, &exception)) {
             engine_set_pc(vcpu->engine, pc + 4);
             vcpu->counters->instructions++;
@@ -298,6 +321,9 @@ static void handle_refused(struct vcpu *vcpu)
         exception = memory_abort(vcpu, pc, refused);
     }
     exception_take(vcpu, &exception);
+    if (vcpu->vm->det) {
+        det_after(vcpu, CHOICE_EVENT_FAULT, exception.far & ~MMU_PAGE_MASK);
+    }
 }
 
 /* What the trap left to do. False: the vCPU leaves its worker. */
@@ -390,11 +416,13 @@ enum vcpu_outcome vcpu_run(struct vcpu *vcpu)
         if (irq_is_due(vcpu)) {
             exception_take_irq(vcpu);
             vcpu->irq_unacknowledged = true;
-            if (requests & VCPU_REQ_YIELD) {
+            if (requests & VCPU_REQ_YIELD && !vm->det) {
                 /* Whoever sent it is likely to wait: the handler first. */
                 vcpu->watch->budget = SCHED_URGED_BLOCKS;
+                requests &= ~(uint32_t)VCPU_REQ_YIELD;
             }
-        } else if (requests & VCPU_REQ_YIELD) {
+        }
+        if (requests & VCPU_REQ_YIELD) {
             return VCPU_YIELDED;
         }
         /*

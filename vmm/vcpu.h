@@ -31,6 +31,7 @@ enum vcpu_request {
     VCPU_REQ_IRQ = 1 << 1,   /* the interrupt signal rose: look at it */
     VCPU_REQ_YIELD = 1 << 2, /* the slice is over */
     VCPU_REQ_STOP = 1 << 3,  /* the machine stops or pauses */
+    VCPU_REQ_LOOK = 1 << 4,  /* look code up again, see translate.c */
 };
 
 /* Why a vCPU gave its worker back. */
@@ -87,7 +88,7 @@ struct vcpu {
     /*
      * [vcpu] The engine's. Its budget is what is left of the slice, set by the
      * worker that takes the vCPU; an interrupt gets a short one out of turn,
-     * see sched_urge().
+     * see sched_parallel.c.
      */
     struct engine_watch *watch;
     struct disas *disas;            /* [vcpu] */
@@ -98,6 +99,9 @@ struct vcpu {
     uint64_t sctlr, tcr, ttbr[2], cpacr;
     struct regime regime;
     struct tlb *tlb;
+    /* [init] The vCPU that has the same `tlb`, or NULL: --hw-shared-tlb. */
+    struct vcpu *sibling;
+    bool borrows_tlb; /* [init] it is the sibling's */
     /*
      * Raised by every flush of the micro-TLB. An entry of the TLB whose
      * owner_tag is older cannot be in the micro-TLB any more.
@@ -133,7 +137,7 @@ struct vcpu {
 
     uint32_t wfe_spins; /* [vcpu] WFEs since the last yield */
 
-    /* Scheduling, see sched_parallel.c. */
+    /* Scheduling, see sched_parallel.c; sched_det.c keeps its own. */
     bool urged; /* [lock: sched->lock] its next slice is a short one */
     enum { SCHED_OFF, SCHED_QUEUED, SCHED_RUNNING, SCHED_PARKED } sched_state;
     struct vcpu *queue_next; /* [lock: sched->lock] */
@@ -154,6 +158,8 @@ struct vcpu {
 
 struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error);
 void vcpu_free(struct vcpu *vcpu);
+/* From now on both have the TLB of the first; deterministic engines. */
+void vcpu_share_tlb(struct vcpu *first, struct vcpu *second);
 
 /* --- any thread --- */
 
@@ -161,8 +167,6 @@ void vcpu_free(struct vcpu *vcpu);
 void vcpu_request(struct vcpu *vcpu, uint32_t requests);
 /* Powers the vCPU on; it begins at entry, EL1, MMU off. False: it is on. */
 bool vcpu_power_on(struct vcpu *vcpu, gva_t entry, uint64_t context);
-/* The interrupt signal of this vCPU changed. */
-void vcpu_set_irq(struct vcpu *vcpu, bool level);
 /* Takes a vCPU that nobody runs; false: it is held. */
 bool vcpu_claim(struct vcpu *vcpu);
 void vcpu_release(struct vcpu *vcpu);

@@ -9,8 +9,10 @@
 
 #include "abi/board.h"
 #include "dev/board_fdt.h"
+#include "det.h"
 #include "error.h"
 #include "vm_priv.h"
+#include "written.h"
 
 /* Slots of execution views: one a code page, up to three more for variants. */
 #define VIEW_SLOTS 16384u
@@ -59,6 +61,28 @@ static bool load(struct vm *vm, GError **error)
     return placed;
 }
 
+/* What the loader wrote. */
+static void note_loaded(struct vm *vm)
+{
+    const struct loaded_image *image = &vm->image;
+    const struct {
+        uint64_t start, end;
+    } range[] = {
+        {image->kernel_start, image->kernel_end},
+        {image->initrd_start, image->initrd_end},
+        {image->dtb, image->dtb + LOADER_DTB_MAX},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(range); i++) {
+        for (gpa_t pa = range[i].start & ~MMU_PAGE_MASK; pa < range[i].end;
+             pa += MMU_PAGE_SIZE) {
+            if (vm_ram_at(vm, pa, 1)) {
+                written_note(vm, pa);
+            }
+        }
+    }
+}
+
 static bool make_vcpus(struct vm *vm, GError **error)
 {
     vm->vcpu = g_new0(struct vcpu *, vm->cpus);
@@ -67,6 +91,12 @@ static bool make_vcpus(struct vm *vm, GError **error)
         if (!vm->vcpu[i]) {
             return false;
         }
+    }
+    /* Two and two, as the threads of a core with TTBR_EL1.CnP set. */
+    for (unsigned i = 1;
+         vm->config->hw.mode[HW_shared_tlb] != HW_OFF && i < vm->cpus;
+         i += 2) {
+        vcpu_share_tlb(vm->vcpu[i - 1], vm->vcpu[i]);
     }
     return true;
 }
@@ -80,14 +110,25 @@ struct vm *vm_new(const struct vm_config *config, struct events *events,
     vm->events = events;
     vm->cpus = config->cpus;
     vm->broadcast = config->tlb == VM_TLB_BROADCAST;
+    vm->hafdbs = config->hw.mode[HW_dbm] != HW_OFF;
     vm->epoch_ns = uv_hrtime();
     uv_mutex_init(&vm->error_lock);
     vm->exclusives = exclusives_new();
-    vm->sched = sched_new(vm, config->workers);
+    vm->sched = config->engine == VM_ENGINE_PARALLEL
+                    ? sched_parallel_new(vm, config->workers)
+                    : sched_det_new(vm);
+    if (vm->det) {
+        trace_hash_attach(&vm->trace_hash, events);
+    }
     if (map_ram(vm, error) && load(vm, error)) {
         vm->views =
             exec_views_new(vm->ram.size >> MMU_PAGE_SHIFT, VIEW_SLOTS, error);
-        if (event_wanted(events, EVENT_pte_store)) {
+        if (vm->det) {
+            vm->written = g_new0(uint8_t, vm->ram.size >> MMU_PAGE_SHIFT);
+            vm->written_want = WRITTEN_EVER;
+            note_loaded(vm);
+        }
+        if (vm->det || event_wanted(events, EVENT_pte_store)) {
             vm->tables =
                 g_new0(_Atomic uint8_t, vm->ram.size >> MMU_PAGE_SHIFT);
         }
@@ -111,13 +152,17 @@ void vm_free(struct vm *vm)
     g_free(vm->vcpu);
     machine_fini(vm);
     loop_free(vm->loop);
-    sched_free(vm->sched);
+    if (vm->sched) {
+        vm->sched->ops->free(vm->sched);
+    }
     exec_views_free(vm->views);
     exclusives_free(vm->exclusives);
     if (vm->ram.host) {
         munmap(vm->ram.host, vm->ram.size);
     }
     g_free(vm->tables);
+    g_free(vm->written);
+    session_fini(&vm->session);
     g_free(vm->engine_error);
     uv_mutex_destroy(&vm->error_lock);
     g_free(vm);
@@ -127,12 +172,12 @@ uint64_t vm_now_ticks(void *opaque)
 {
     struct vm *vm = opaque;
 
-    return (uv_hrtime() - vm->epoch_ns) / (UINT64_C(1000000000) / BOARD_CNTFRQ);
+    return vm->sched->ops->now_ticks(vm->sched);
 }
 
 uint64_t vm_ticks_to_ns(const struct vm *vm, uint64_t ticks)
 {
-    return vm->epoch_ns + ticks * (UINT64_C(1000000000) / BOARD_CNTFRQ);
+    return vm->epoch_ns + ticks * VM_TICK_NS;
 }
 
 void vm_stop(struct vm *vm, enum vm_outcome outcome)
@@ -141,11 +186,25 @@ void vm_stop(struct vm *vm, enum vm_outcome outcome)
 
     (void)atomic_compare_exchange_strong(&vm->outcome, &none, (int)outcome);
     atomic_store(&vm->stopping, true);
-    sched_stop(vm->sched);
+    vm->sched->ops->stop(vm->sched);
     for (unsigned i = 0; i < vm->cpus; i++) {
         vcpu_request(vm->vcpu[i], VCPU_REQ_STOP);
     }
-    loop_stop(vm->loop);
+    if (!vm->det) { /* there the session ends the loop, after its last run */
+        loop_stop(vm->loop);
+    }
+}
+
+void vm_abandon(struct vm *vm, enum vm_outcome outcome)
+{
+    if (!vm->det) {
+        vm_stop(vm, outcome);
+        return;
+    }
+    atomic_store(&vm->abandoned, (int)outcome);
+    for (unsigned i = 0; i < vm->cpus; i++) {
+        vcpu_request(vm->vcpu[i], VCPU_REQ_YIELD);
+    }
 }
 
 void vm_stop_error(struct vm *vm, char *text)
@@ -166,14 +225,16 @@ enum vm_outcome vm_run(struct vm *vm, GError **error)
     enum vm_outcome outcome;
 
     vm->start_ns = uv_hrtime();
-    (void)vcpu_power_on(vm->vcpu[0], vm->image.entry, vm->image.dtb);
-    if (!sched_start(vm->sched, &start_error)) {
+    if (!vm->det) {
+        (void)vcpu_power_on(vm->vcpu[0], vm->image.entry, vm->image.dtb);
+    }
+    if (!vm->sched->ops->start(vm->sched, &start_error)) {
         vm_stop_error(vm, g_strdup(start_error->message));
         g_error_free(start_error);
     } else {
         loop_run(vm->loop);
     }
-    sched_join(vm->sched);
+    vm->sched->ops->join(vm->sched);
     vm->stop_ns = uv_hrtime();
     loop_flush_console(vm->loop);
     for (unsigned i = 0; i < vm->cpus; i++) {
@@ -188,32 +249,50 @@ enum vm_outcome vm_run(struct vm *vm, GError **error)
     return outcome;
 }
 
+static bool same_image(const char *what, const char *was, const char *is,
+                       GError **error)
+{
+    if (was && strcmp(was, is) == 0) {
+        return true;
+    }
+    g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                "the schedule is of another %s: its SHA-256 is %.16s..., this "
+                "one's %.16s...; rebuild that version or record again",
+                what, was ? was : "not given", is);
+    return false;
+}
+
+bool vm_replay(struct vm *vm, const struct schedule *schedule, GError **error)
+{
+    if (!vm->det) {
+        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                    "the schedule's run line is of the parallel engine, which "
+                    "cannot be replayed");
+        return false;
+    }
+    if (!same_image("kernel", schedule_get(schedule, "kernel-sha256"),
+                    vm->image.kernel_sha256, error) ||
+        (vm->image.initrd_sha256[0] &&
+         !same_image("initial RAM disk",
+                     schedule_get(schedule, "initrd-sha256"),
+                     vm->image.initrd_sha256, error))) {
+        return false;
+    }
+    vm->session.replay = schedule;
+    return true;
+}
+
+void vm_take_session(struct vm *vm, struct session *out_session)
+{
+    *out_session = vm->session;
+    vm->session = (struct session){0};
+}
+
 int vm_exit_status(const struct vm *vm)
 {
     uint64_t status;
 
     return annot_exit_status(vm->annot, &status) ? (int)(status & 0xff) : -1;
-}
-
-const char *vm_outcome_name(enum vm_outcome outcome)
-{
-    switch (outcome) {
-    case VM_OUTCOME_NONE:
-        return "none";
-    case VM_OUTCOME_OFF:
-        return "off";
-    case VM_OUTCOME_RESET:
-        return "reset";
-    case VM_OUTCOME_PANIC:
-        return "panic";
-    case VM_OUTCOME_INTERRUPTED:
-        return "interrupted";
-    case VM_OUTCOME_TIMEOUT:
-        return "timeout";
-    case VM_OUTCOME_ENGINE_ERROR:
-        return "engine-error";
-    }
-    return "none";
 }
 
 static void collect_guest(struct vm *vm, struct vm_totals *out)

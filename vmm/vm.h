@@ -8,18 +8,10 @@
 #include "config.h"
 #include "obs/events.h"
 #include "obs/stats.h"
+#include "outcome.h"
+#include "session.h"
 
 struct vm;
-
-enum vm_outcome {
-    VM_OUTCOME_NONE = 0,     /* not run yet */
-    VM_OUTCOME_OFF,          /* PSCI SYSTEM_OFF */
-    VM_OUTCOME_RESET,        /* PSCI SYSTEM_RESET */
-    VM_OUTCOME_PANIC,        /* the guest reported a panic, then went off */
-    VM_OUTCOME_INTERRUPTED,  /* SIGINT or SIGTERM */
-    VM_OUTCOME_TIMEOUT,      /* --timeout */
-    VM_OUTCOME_ENGINE_ERROR, /* vm_run() set the error */
-};
 
 /*
  * Loads the images and builds everything; no guest instruction runs yet.
@@ -32,10 +24,17 @@ void vm_free(struct vm *vm);
 /* Runs to the end, on the calling thread (the loop) and the workers. */
 enum vm_outcome vm_run(struct vm *vm, GError **error);
 
+/*
+ * Before vm_run(), deterministic engines: the run that the schedule tells,
+ * checked against its hashes. False: it is of other images. Borrowed.
+ */
+bool vm_replay(struct vm *vm, const struct schedule *schedule, GError **error);
+/* After vm_run(): what the session found; session_fini() is the caller's. */
+void vm_take_session(struct vm *vm, struct session *out_session);
+
 /* After vm_run(). -1: the guest's init reported no status. */
 int vm_exit_status(const struct vm *vm);
 void vm_collect(struct vm *vm, struct vm_totals *out_totals);
 
-const char *vm_outcome_name(enum vm_outcome outcome);
 
 #endif

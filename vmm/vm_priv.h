@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "abi/board.h"
 #include "config.h"
 #include "dev/annot.h"
 #include "dev/arch_timer.h"
@@ -20,7 +21,9 @@
 #include "insn/exclusive.h"
 #include "loop.h"
 #include "obs/events.h"
+#include "obs/trace_hash.h"
 #include "scheduler.h"
+#include "session.h"
 #include "vcpu.h"
 #include "vm.h"
 
@@ -32,6 +35,7 @@ struct vm {
     unsigned cpus;                  /* [init] */
     struct vcpu **vcpu;             /* [init] */
     bool broadcast;                 /* [init] IS operations reach everybody */
+    bool hafdbs; /* [init] hardware manages the access flag and dirty state */
 
     /*
      * One byte a page of RAM, 1: a walker has read it as a table. NULL unless
@@ -40,9 +44,21 @@ struct vm {
      */
     _Atomic uint8_t *tables;
 
+    /*
+     * Deterministic engines: enum written_bits, a byte a page of RAM, and which
+     * of them are kept. NULL in `parallel`.
+     */
+    uint8_t *written;
+    uint8_t written_want;
+    struct snapshot *snapshot;   /* or NULL */
+    struct execution *execution; /* or NULL */
+    struct trace_hash trace_hash;
+    struct session session;
+
     struct exclusives *exclusives;
     struct exec_views *views;
     struct sched *sched;
+    struct det *det; /* [init] NULL in `parallel`: see det.h */
     struct loop *loop;
 
     struct bus *bus;
@@ -60,6 +76,8 @@ struct vm {
 
     _Atomic int outcome; /* enum vm_outcome; the first one stays */
     _Atomic bool stopping;
+    _Atomic int abandoned; /* by a signal or --timeout: the outcome, or 0 */
+    uint64_t finding;      /* code of VM_OUTCOME_FINDING */
     uv_mutex_t error_lock;
     char *engine_error; /* [lock: error_lock] */
 
@@ -69,10 +87,17 @@ struct vm {
 
 /* Ends the run; the first outcome wins. Any thread. */
 void vm_stop(struct vm *vm, enum vm_outcome outcome);
-/* As above, VM_OUTCOME_ENGINE_ERROR. Takes the text. Any thread. */
+/* The person or the clock has had enough: as above, from the loop's thread. */
+void vm_abandon(struct vm *vm, enum vm_outcome outcome);
+/* As vm_stop(), VM_OUTCOME_ENGINE_ERROR. Takes the text. Any thread. */
 void vm_stop_error(struct vm *vm, char *text);
 
-/* The guest's counter: 62.5 MHz of the host's monotonic clock, 0 at epoch_ns.
+/* Of the guest's counter, which runs at 62.5 MHz. */
+#define VM_TICK_NS (UINT64_C(1000000000) / BOARD_CNTFRQ)
+
+/*
+ * The guest's counter, as the calling vCPU sees it: of the host's monotonic
+ * clock, 0 at epoch_ns, or virtual in the deterministic engines.
  */
 uint64_t vm_now_ticks(void *vm);
 /* Host time (CLOCK_MONOTONIC) at which the counter reads `ticks`. */

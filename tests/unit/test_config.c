@@ -1,71 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command line: what it means, and what it refuses in which words. */
-#include "obs_fixture.h"
+#include "config_fixture.h"
 
-#include <stdio.h>
-#include <glib/gstdio.h>
-
+#include "choice/source.h"
 #include "config.h"
 #include "error.h"
 #include "obs/events.h"
 
-static char *guest_dir;
-
-static void guest_file(const char *name, const char *text)
+static void assert_profile(const struct vm_config *c, enum hw_profile profile)
 {
-    g_autofree char *path = g_build_filename(guest_dir, name, NULL);
+    struct hw want;
 
-    ck_assert(g_file_set_contents(path, text, -1, NULL));
-}
-
-static void setup(void)
-{
-    guest_dir = g_dir_make_tmp("shootdown-test-XXXXXX", NULL);
-    ck_assert_ptr_nonnull(guest_dir);
-    guest_file("kernel.img", "image");
-    guest_file("kernel.elf", "\177ELF");
-    guest_file("initramfs.cpio", "cpio");
-    guest_file("workloads.txt", "hello\tsays hello\n# a comment\n\n"
-                                "swap_bench\tpages out\nselftest\ttests\n"
-                                "bare\n");
-    g_setenv("SHOOTDOWN_GUEST_DIR", guest_dir, TRUE);
-}
-
-static void teardown(void)
-{
-    static const char *const names[] = {"kernel.img", "kernel.elf",
-                                        "initramfs.cpio", "workloads.txt"};
-
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autofree char *path = g_build_filename(guest_dir, names[i], NULL);
-
-        (void)g_unlink(path); /* some tests removed one */
-    }
-    ck_assert_int_eq(g_rmdir(guest_dir), 0);
-    g_free(guest_dir);
-}
-
-/* words: the command line after `run`, blanks between, no quoting. */
-static struct vm_config *parse_as(enum vm_command command, const char *words,
-                                  GError **error)
-{
-    char **argv = words[0] ? g_strsplit(words, " ", -1) : g_new0(char *, 1);
-    struct vm_config *config =
-        vm_config_parse(command, (int)g_strv_length(argv), argv, error);
-
-    g_strfreev(argv);
-    return config;
-}
-
-static struct vm_config *parse(const char *words)
-{
-    GError *error = NULL;
-    struct vm_config *config = parse_as(VM_COMMAND_RUN, words, &error);
-
-    ck_assert_msg(config != NULL, "%s: %s", words,
-                  error ? error->message : "no error");
-    ck_assert_ptr_null(error);
-    return config;
+    hw_set_profile(&want, profile);
+    ck_assert_mem_eq(&c->hw, &want, sizeof(want));
 }
 
 START_TEST(workload_alone_has_the_documented_defaults)
@@ -94,7 +41,139 @@ START_TEST(workload_alone_has_the_documented_defaults)
     ck_assert(!c->attribute);
     ck_assert_str_eq(c->cmdline, "tlb=broadcast flush=batched drain=mm "
                                  "init=/bin/swap_bench");
+    ck_assert_uint_eq(c->seed, 1);
+    ck_assert_str_eq(c->strategy, "random");
+    assert_profile(c, HW_PROFILE_TYPICAL);
+    ck_assert_ptr_null(c->bug);
+    ck_assert_ptr_null(c->record_path);
+    ck_assert(!c->has_snapshot_at);
+    ck_assert_uint_eq(c->runs, 1);
+    ck_assert_uint_eq(c->max_steps, 0);
     vm_config_free(c);
+}
+END_TEST
+
+START_TEST(deterministic_engines_have_defaults_of_their_own)
+{
+    struct vm_config *c = parse("hello --engine seeded");
+
+    ck_assert_int_eq(c->engine, VM_ENGINE_SEEDED);
+    ck_assert_uint_eq(c->seed, 1);
+    ck_assert_str_eq(c->strategy, "random");
+    assert_profile(c, HW_PROFILE_RANDOM);
+    ck_assert_uint_eq(c->workers, 1);
+    ck_assert_uint_eq(c->max_steps, 0);
+    vm_config_free(c);
+
+    c = parse("hello --engine vtime --strategy random");
+    ck_assert_int_eq(c->engine, VM_ENGINE_VTIME);
+    assert_profile(c, HW_PROFILE_TYPICAL);
+    ck_assert_uint_eq(c->workers, 1);
+    vm_config_free(c);
+
+    c = parse("hello --engine seeded --snapshot-at 0");
+    ck_assert(c->has_snapshot_at);
+    ck_assert_uint_eq(c->snapshot_at, 0);
+    ck_assert_uint_eq(c->max_steps, 1000000);
+    vm_config_free(c);
+
+    c = parse("hello --engine parallel --hw typical"); /* what it has */
+    assert_profile(c, HW_PROFILE_TYPICAL);
+    vm_config_free(c);
+}
+END_TEST
+
+START_TEST(every_option_of_the_choices_reaches_its_field)
+{
+    struct vm_config *c = parse(
+        "--engine=seeded --seed 0xFFFFFFFFFFFFFFFF --strategy pct:3 --hw eager "
+        "--hw-pte-delay on --hw-multi-size random --bug free-before-flush "
+        "--record run.sd --snapshot-at 18446744073709551615 --runs 1000000000 "
+        "--max-steps 0 swap_bench -- -t 3");
+    struct hw eager;
+
+    ck_assert_uint_eq(c->seed, UINT64_MAX);
+    ck_assert_str_eq(c->strategy, "pct:3");
+    hw_set_profile(&eager, HW_PROFILE_EAGER);
+    for (unsigned k = 0; k < HW_KNOBS; k++) {
+        ck_assert_int_eq(c->hw.mode[k], k == HW_pte_delay    ? HW_ON
+                                        : k == HW_multi_size ? HW_RANDOM
+                                                             : eager.mode[k]);
+    }
+    ck_assert_str_eq(c->bug, "free-before-flush");
+    ck_assert_str_eq(c->record_path, "run.sd");
+    ck_assert(c->has_snapshot_at);
+    ck_assert_uint_eq(c->snapshot_at, UINT64_MAX);
+    ck_assert_uint_eq(c->runs, 1000000000);
+    ck_assert_uint_eq(c->max_steps, 0);
+    ck_assert_str_eq(c->cmdline,
+                     "tlb=broadcast flush=batched drain=mm "
+                     "init=/bin/swap_bench bug=free-before-flush -- -t 3");
+    vm_config_free(c);
+}
+END_TEST
+
+/* The profiles and every switch in every mode: each field by its name. */
+START_TEST(every_liberty_has_a_switch)
+{
+    enum hw_knob k = (enum hw_knob)_i;
+
+    for (unsigned m = HW_OFF; m <= HW_ON; m++) {
+        for (unsigned p = 0; p <= HW_PROFILE_ADVERSARIAL; p++) {
+            g_autofree char *words =
+                g_strdup_printf("hello --engine %s --hw-%s %s --hw %s",
+                                p % 2 ? "vtime" : "seeded", hw_knob_option(k),
+                                hw_mode_name((enum hw_mode)m),
+                                hw_profile_name((enum hw_profile)p));
+            struct vm_config *c = parse(words);
+            struct hw want;
+
+            hw_set_profile(&want, (enum hw_profile)p);
+            want.mode[k] = (enum hw_mode)m;
+            ck_assert_msg(memcmp(&c->hw, &want, sizeof(want)) == 0, "%s",
+                          words);
+            vm_config_free(c);
+        }
+    }
+}
+END_TEST
+
+START_TEST(every_strategy_of_the_list_is_accepted)
+{
+    const char *const *pair = choice_strategies();
+
+    ck_assert_ptr_nonnull(pair[0]);
+    for (; pair[0]; pair += 2) {
+        /* A number that may follow is in brackets in the list. */
+        g_autofree char *name = g_strndup(pair[0], strcspn(pair[0], "[ "));
+        g_autofree char *words =
+            g_strdup_printf("hello --engine seeded --strategy %s", name);
+        struct vm_config *c = parse(words);
+
+        ck_assert_str_eq(c->strategy, name);
+        vm_config_free(c);
+    }
+}
+END_TEST
+
+START_TEST(every_bug_of_the_list_is_accepted)
+{
+    static const char *const names[] = {
+#define BUG(ident, name, exhibit, rules, what) name,
+#include "abi/bugs.inc"
+#undef BUG
+    };
+
+    ck_assert_uint_gt(G_N_ELEMENTS(names), 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *words = g_strdup_printf("hello --bug %s", names[i]);
+        g_autofree char *on_line = g_strdup_printf(" bug=%s", names[i]);
+        struct vm_config *c = parse(words);
+
+        ck_assert_str_eq(c->bug, names[i]);
+        ck_assert_ptr_nonnull(strstr(c->cmdline, on_line));
+        vm_config_free(c);
+    }
 }
 END_TEST
 
@@ -102,7 +181,8 @@ START_TEST(every_option_reaches_its_field)
 {
     struct vm_config *c = parse(
         "--cpus=512 -m 2G --tlb ipi --flush sync --drain dsb --tlb-sets 1 "
-        "--tlb-ways 64 --tlb-replacement fifo --walk-cache 0 --engine parallel --workers 3 --stats - "
+        "--tlb-ways 64 --tlb-replacement fifo --walk-cache 0 --engine parallel "
+        "--workers 3 --stats - "
         "--trace t.jsonl --trace-events tlbi,hit-stale --plugin a.so,x=1 -p b "
         "--timeout 60 --verbose --append quiet swap_bench -- -t 3 --help --");
 
@@ -191,13 +271,54 @@ static const struct {
     {"hello --tlb both", "'both': accepted are broadcast, ipi"},
     {"hello --flush never", "'never': accepted are sync, batched"},
     {"hello --drain x", "'x': accepted are mm, dsb, none"},
-    {"hello --engine warp", "'warp': accepted are parallel"},
-    {"hello --engine vtime", "'vtime' is not there yet"},
-    {"hello --engine seeded", "'seeded' is not there yet"},
-    {"hello --seed 7", "--seed '7' is not there yet"},
-    {"hello --hw random", "--hw 'random' is not there yet"},
+    {"hello --engine warp", "'warp': accepted are parallel, seeded, vtime"},
+    /* What only a deterministic engine can do. */
+    {"hello --seed 7", "--seed '7' needs --engine seeded or vtime"},
+    {"hello --engine parallel --seed 1", "--seed '1' needs --engine seeded"},
+    {"hello --strategy pos", "--strategy 'pos' needs --engine seeded:"},
+    {"hello --record f", "--record 'f' needs --engine seeded or vtime"},
+    {"hello --snapshot-at 1", "--snapshot-at '1' needs --engine seeded"},
+    {"hello --runs 2", "--runs '2' needs --engine seeded"},
+    {"hello --max-steps 9", "--max-steps '9' needs --engine seeded"},
+    {"hello --hw random", "--hw 'random' needs --engine seeded or vtime"},
+    {"hello --hw eager", "--engine parallel has only 'typical'"},
+    {"hello --hw cruel", "--hw 'cruel'"},
+    {"hello --hw-defer on", "--hw-defer 'on' needs --engine seeded or vtime"},
+    {"hello --hw-evict off --engine parallel", "--hw-evict 'off' needs"},
+    /* What it accepts of them. */
+    {"hello --engine seeded --workers 1", "--workers '1' needs --engine par"},
+    {"hello --engine vtime --workers 2", "vtime runs all vCPUs on one thread"},
+    {"hello --engine seeded --seed -1", "'-1'"},
+    {"hello --engine seeded --seed +1", "'+1'"},
+    {"hello --engine seeded --seed 1x", "--seed is '1x': accepted is a number"},
+    {"hello --engine seeded --seed 0x", "'0x'"},
+    {"hello --engine seeded --seed 0x0x1", "'0x0x1'"},
+    {"hello --engine seeded --seed 0x-1", "'0x-1'"},
+    {"hello --engine seeded --seed=", "--seed is ''"},
+    {"hello --engine seeded --seed 18446744073709551616", "0xffffffffffffffff"},
+    {"hello --engine seeded --seed 0x10000000000000000", "0xffffffffffffffff"},
+    {"hello --engine seeded --strategy luck", "--strategy is 'luck'"},
+    {"hello --engine seeded --strategy luck", "list strategies"},
+    {"hello --engine seeded --strategy pct:x", "--strategy is 'pct:x'"},
+    {"hello --engine seeded --strategy=", "--strategy is ''"},
+    {"hello --engine vtime --strategy pos", "the clocks choose the vCPU"},
+    {"hello --engine vtime --strategy luck", "--strategy is 'luck'"},
+    {"hello --engine seeded --hw cruel",
+     "'cruel': accepted are eager, typical, random, adversarial"},
+    {"hello --engine seeded --hw-defer maybe",
+     "--hw-defer is 'maybe': accepted are off, random, on"},
+    {"hello --engine seeded --hw-warp on", "shootdown run --help"},
+    {"hello --engine seeded --snapshot-at begin", "--snapshot-at is 'begin'"},
+    {"hello --engine seeded --runs 2", "--runs '2' needs --snapshot-at MARK"},
+    {"hello --engine seeded --snapshot-at 1 --runs 0", "from 1 to 1000000000"},
+    {"hello --engine seeded --snapshot-at 1 --runs 1000000001", "from 1 to"},
+    {"hello --engine seeded --max-steps many", "--max-steps is 'many'"},
+    {"hello --bug none", "no bug 'none': 'shootdown list bugs'"},
+    {"hello --bug=", "--bug is ''"},
+    {"hello --bug free-before-flush,", "no bug ''"},
+    {"hello --bug free-before-flush,no", "no bug 'no'"},
+    {"--kernel k --bug free-before-flush", "--append"},
     {"hello --ledger on", "--ledger 'on' is not there yet"},
-    {"hello --bug none", "--bug 'none' is not there yet"},
     {"hello --machine m", "--machine 'm' is not there yet"},
     {"hello --filter off", "--filter 'off' is not there yet"},
     {"hello --gdb :1", "--gdb ':1' is not there yet"},
@@ -216,6 +337,11 @@ static const struct {
     {"hello --cpus", "shootdown run --help"},
     {"--kernel k --flush sync", "--append"},
     {"hello -- it's", "'it's'"},
+    {"hello -- a\rb", "a blank or a quote"},
+    {"hello --append a\nb", "--append is 'a\nb': a line break"},
+    {"--kernel k\n", "--kernel is 'k\n': a line break"},
+    {"hello --initrd a\rb", "--initrd is"},
+    {"hello --symbols a\rb", "--symbols is"},
 };
 
 START_TEST(refusal_names_the_value_and_what_is_accepted)
@@ -260,8 +386,10 @@ END_TEST
 START_TEST(compare_has_no_options_for_what_it_varies)
 {
     static const char *const bad[] = {
-        "hello --tlb ipi", "hello --flush sync", "hello --stats -",
-        "--kernel k.elf",  "hello --trace t",    "hello --plugin count",
+        "hello --tlb ipi", "hello --flush sync",  "hello --stats -",
+        "--kernel k.elf",  "hello --trace t",     "hello --plugin count",
+        "hello --bug x",   "hello --record f",    "hello --snapshot-at 1",
+        "hello --runs 2",  "hello --max-steps 1",
     };
     GError *error = NULL;
     struct vm_config *c =
@@ -269,6 +397,12 @@ START_TEST(compare_has_no_options_for_what_it_varies)
 
     ck_assert_ptr_nonnull(c);
     ck_assert_uint_eq(c->cpus, 2);
+    vm_config_free(c);
+    c = parse_as(VM_COMMAND_COMPARE,
+                 "swap_bench --engine vtime --seed 3 --hw-defer random",
+                 &error);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_int_eq(c->hw.mode[HW_defer], HW_RANDOM);
     vm_config_free(c);
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         ck_assert_msg(!parse_as(VM_COMMAND_COMPARE, bad[i], &error), "%s",
@@ -283,7 +417,16 @@ START_TEST(copy_is_independent_and_can_be_composed_again)
 {
     struct vm_config *a = parse("swap_bench --plugin x -- -t 1");
     struct vm_config *b = vm_config_copy(a);
+    struct vm_config *c =
+        parse("hello --engine seeded --strategy dfs --record f --bug "
+              "free-before-flush");
+    struct vm_config *d = vm_config_copy(c);
 
+    vm_config_free(c);
+    ck_assert_str_eq(d->strategy, "dfs");
+    ck_assert_str_eq(d->record_path, "f");
+    ck_assert_str_eq(d->bug, "free-before-flush");
+    vm_config_free(d);
     b->tlb = VM_TLB_IPI;
     b->flush = VM_FLUSH_SYNC;
     vm_config_compose(b);
@@ -329,29 +472,17 @@ START_TEST(sizes_are_numbers_with_a_unit)
 }
 END_TEST
 
-START_TEST(help_fits_eighty_columns_and_has_no_option_of_later)
-{
-    char *text = vm_config_help((enum vm_command)_i);
-    char **lines = g_strsplit(text, "\n", -1);
-
-    for (char **line = lines; *line; line++) {
-        ck_assert_msg(g_utf8_strlen(*line, -1) <= 80, "too long: %s", *line);
-    }
-    ck_assert_ptr_null(strstr(text, "--seed"));
-    ck_assert_ptr_null(strstr(text, "vtime"));
-    ck_assert_ptr_nonnull(strstr(text, "--cpus"));
-    ck_assert_ptr_nonnull(strstr(text, "Examples:"));
-    g_strfreev(lines);
-    g_free(text);
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("config");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, config_setup, config_teardown);
     tcase_add_test(tc, workload_alone_has_the_documented_defaults);
+    tcase_add_test(tc, deterministic_engines_have_defaults_of_their_own);
+    tcase_add_test(tc, every_option_of_the_choices_reaches_its_field);
+    tcase_add_loop_test(tc, every_liberty_has_a_switch, 0, HW_KNOBS);
+    tcase_add_test(tc, every_strategy_of_the_list_is_accepted);
+    tcase_add_test(tc, every_bug_of_the_list_is_accepted);
     tcase_add_test(tc, every_option_reaches_its_field);
     tcase_add_test(tc, selftest_is_the_kernels_own);
     tcase_add_test(tc, own_kernel_gets_only_the_words_that_were_given);
@@ -364,7 +495,5 @@ int main(void)
     tcase_add_test(tc, copy_is_independent_and_can_be_composed_again);
     tcase_add_loop_test(tc, sizes_are_numbers_with_a_unit, 0,
                         G_N_ELEMENTS(sizes));
-    tcase_add_loop_test(tc, help_fits_eighty_columns_and_has_no_option_of_later,
-                        0, VM_COMMAND_COMPARE + 1);
     return fixture_main("config", tc);
 }

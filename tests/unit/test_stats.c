@@ -154,6 +154,56 @@ START_TEST(configuration_outcome_and_time_are_in_the_object)
 }
 END_TEST
 
+START_TEST(deterministic_runs_say_how_they_can_be_had_again)
+{
+    static const char *const only[] = {"seed", "strategy", "hw", "max_steps",
+                                       "snapshot_at", "runs", "bug"};
+    struct vm_totals totals = totals_of();
+    yajl_val tree = json_of(&totals);
+    g_autofree char *text = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(only); i++) {
+        g_autofree char *path = g_strconcat("config/", only[i], NULL);
+
+        ck_assert_msg(!fixture_at(tree, path), "%s in parallel", only[i]);
+    }
+    yajl_tree_free(tree);
+
+    config.engine = VM_ENGINE_SEEDED;
+    config.seed = UINT64_MAX;
+    config.strategy = (char *)"pct:3";
+    config.bug = (char *)"free-before-flush";
+    hw_set_profile(&config.hw, HW_PROFILE_EAGER);
+    config.hw.mode[HW_pte_delay] = HW_RANDOM;
+    tree = json_of(&totals);
+    ck_assert_str_eq(fixture_text(tree, "config/engine"), "seeded");
+    ck_assert_str_eq(fixture_text(tree, "config/seed"), "18446744073709551615");
+    ck_assert_str_eq(fixture_text(tree, "config/strategy"), "pct:3");
+    ck_assert_str_eq(fixture_text(tree, "config/bug"), "free-before-flush");
+    ck_assert_str_eq(fixture_text(tree, "config/hw/pte-delay"), "random");
+    ck_assert_str_eq(fixture_text(tree, "config/hw/prefetch"), "off");
+    ck_assert_uint_eq(YAJL_GET_OBJECT(fixture_at(tree, "config/hw"))->len,
+                      HW_KNOBS);
+    ck_assert_ptr_null(fixture_at(tree, "config/runs"));
+    yajl_tree_free(tree);
+
+    config.has_snapshot_at = true;
+    config.snapshot_at = 0x10;
+    config.runs = 3;
+    config.max_steps = 1000000;
+    tree = json_of(&totals);
+    ck_assert_str_eq(fixture_text(tree, "config/snapshot_at"), "0x10");
+    ck_assert_int_eq(fixture_number(tree, "config/runs"), 3);
+    ck_assert_int_eq(fixture_number(tree, "config/max_steps"), 1000000);
+    yajl_tree_free(tree);
+
+    text = stats_summary(&totals);
+    ck_assert_ptr_nonnull(strstr(text, "bug=free-before-flush\n"));
+    ck_assert_ptr_nonnull(strstr(
+        text, "engine=seeded seed=18446744073709551615 strategy=pct:3\n"));
+}
+END_TEST
+
 START_TEST(guest_counters_are_copied_by_name_and_cpu)
 {
     struct vm_totals totals = totals_of();
@@ -409,6 +459,10 @@ START_TEST(summary_fits_eighty_columns)
         event_dsb(ev, 0, 0, crm, 0, 0);
     }
     events_counters(ev, 0)->instructions = UINT64_MAX / 4;
+    config.engine = VM_ENGINE_SEEDED;
+    config.seed = UINT64_MAX;
+    config.strategy = (char *)"a-name-that-is-longer-than-every-strategy";
+    config.bug = (char *)"a-name-that-is-longer-than-that-of-every-bug-so-far";
     text = stats_summary(&totals);
     lines = g_strsplit(text, "\n", -1);
     for (char **line = lines; *line; line++) {
@@ -427,6 +481,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, totals_are_the_sums_of_the_vcpus);
     tcase_add_test(tc, configuration_outcome_and_time_are_in_the_object);
+    tcase_add_test(tc, deterministic_runs_say_how_they_can_be_had_again);
     tcase_add_test(tc, guest_counters_are_copied_by_name_and_cpu);
     tcase_add_test(tc, sites_add_up_to_the_machines_counters);
     tcase_add_test(tc,

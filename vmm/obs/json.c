@@ -64,6 +64,29 @@ static void json_strings(yajl_gen g, const char *key, char *const *values)
     yajl_gen_array_close(g);
 }
 
+/* What only the deterministic engines have. */
+static void json_choices(yajl_gen g, const struct vm_config *config)
+{
+    char seed[24];
+
+    /* A string: most readers of JSON lose digits of large numbers. */
+    g_snprintf(seed, sizeof(seed), "%" G_GUINT64_FORMAT, config->seed);
+    json_text(g, "seed", seed);
+    json_text(g, "strategy", config->strategy);
+    json_key(g, "hw");
+    yajl_gen_map_open(g);
+    for (unsigned k = 0; k < HW_KNOBS; k++) {
+        json_text(g, hw_knob_option((enum hw_knob)k),
+                  hw_mode_name(config->hw.mode[k]));
+    }
+    yajl_gen_map_close(g);
+    if (config->has_snapshot_at) {
+        json_hex(g, "snapshot_at", config->snapshot_at); /* as marks are */
+        json_u64(g, "runs", config->runs);
+    }
+    json_u64(g, "max_steps", config->max_steps);
+}
+
 void json_config(yajl_gen g, const struct vm_config *config)
 {
     json_key(g, "config");
@@ -78,11 +101,17 @@ void json_config(yajl_gen g, const struct vm_config *config)
     json_text(g, "tlb", vm_tlb_mode_name(config->tlb));
     json_text(g, "flush", vm_flush_mode_name(config->flush));
     json_text(g, "drain", vm_drain_mode_name(config->drain));
+    if (config->bug) {
+        json_text(g, "bug", config->bug);
+    }
     json_u64(g, "tlb_sets", config->tlb_sets);
     json_u64(g, "tlb_ways", config->tlb_ways);
     json_text(g, "tlb_replacement", vm_replacement_name(config->replacement));
     json_u64(g, "walk_cache", config->walk_cache);
     json_text(g, "engine", vm_engine_name(config->engine));
+    if (config->engine != VM_ENGINE_PARALLEL) {
+        json_choices(g, config);
+    }
     json_u64(g, "workers", config->workers);
     json_u64(g, "timeout", config->timeout_s);
     json_strings(g, "plugins", config->plugins);

@@ -92,6 +92,19 @@ static void summary_machine(GString *text, const struct vcpu_counters *sum)
     }
 }
 
+/* How the run can be had again; in `parallel` it cannot. */
+static void summary_choices(GString *text, const struct vm_config *config)
+{
+    if (config->bug) {
+        g_string_append_printf(text, "bug=%.60s\n", config->bug);
+    }
+    if (config->engine != VM_ENGINE_PARALLEL) {
+        g_string_append_printf(
+            text, "engine=%s seed=%" G_GUINT64_FORMAT " strategy=%.20s\n",
+            vm_engine_name(config->engine), config->seed, config->strategy);
+    }
+}
+
 char *stats_summary(const struct vm_totals *totals)
 {
     GString *text = g_string_new(NULL);
@@ -100,11 +113,12 @@ char *stats_summary(const struct vm_totals *totals)
 
     events_sum(totals->events, &sum);
     g_string_append_printf(
-        text, "%.32s: %u vCPUs on %u threads, tlb=%s flush=%s\n",
+        text, "%.32s: %u vCPUs on %u thread%s, tlb=%s flush=%s\n",
         totals->config->workload ? totals->config->workload : "own kernel",
-        totals->config->cpus, totals->workers,
+        totals->config->cpus, totals->workers, totals->workers == 1 ? "" : "s",
         vm_tlb_mode_name(totals->config->tlb),
         vm_flush_mode_name(totals->config->flush));
+    summary_choices(text, totals->config);
     g_string_append_printf(text, "%s after %.2f s", totals->outcome, seconds);
     if (seconds > 0 && totals->instructions) {
         g_string_append_printf(text, ", %.1f MIPS",

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `shootdown minimize`: from a run that fails to the smallest one that fails
+ * the same way, each step run on the machine. Main thread, which also runs the
+ * vCPUs: there is no loop and no console.
+ */
+#include "cmd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "choice/minimize.h"
+#include "choice/source.h"
+#include "error.h"
+#include "obs/step_table.h"
+#include "obs/symbols.h"
+#include "options.h"
+
+#define STEPS_MORE 1000u
+
+struct minimizing {
+    const struct minimize_options *options; /* borrowed */
+    struct vm_config *config;
+    struct symbols *symbols; /* NULL: addresses stay numbers */
+    struct events *events;
+    struct step_table *table;
+    struct vm *vm;
+    struct execution *execution;
+    enum vm_outcome outcome; /* the failure that is looked for */
+    uint64_t finding;
+    uint64_t runs;
+    uint64_t shown_preemptions; /* with --verbose, not on a terminal */
+    gint64 shown_us; /* when progress was last printed */
+    bool is_terminal;
+};
+
+static void run_candidate(void *opaque, const struct choice_entry *entries,
+                          size_t count, const uint64_t *without,
+                          struct minimize_run *out)
+{
+    struct minimizing *m = opaque;
+    struct choice_source *source =
+        choice_source_recorded(entries, count, UINT64_MAX, false);
+    const struct execution_result *r =
+        execution_run(m->execution, source, without);
+
+    out->fails = r->outcome == m->outcome &&
+                 (r->outcome != VM_OUTCOME_FINDING || r->finding == m->finding);
+    out->preemptions = r->preemptions;
+    out->steps = r->steps;
+    out->total = r->choices;
+    out->entries =
+        g_array_new(FALSE, FALSE, sizeof(struct choice_entry));
+    g_array_append_vals(out->entries, m->execution->stream.entries->data,
+                        m->execution->stream.entries->len);
+    choice_source_free(source);
+}
+
+static void show_progress(void *opaque, uint64_t runs, uint64_t preemptions,
+                          uint64_t steps, const char *pass)
+{
+    struct minimizing *m = opaque;
+    gint64 now = g_get_monotonic_time();
+
+    m->runs = runs;
+    if (m->options->verbose && !m->is_terminal &&
+        preemptions != m->shown_preemptions) {
+        m->shown_preemptions = preemptions;
+        fprintf(stderr,
+                "%6" PRIu64 " runs: %" PRIu64 " preemptions, %" PRIu64
+                " steps (%s)\n",
+                runs, preemptions, steps, pass);
+    }
+    if (!m->is_terminal || now - m->shown_us < G_USEC_PER_SEC / 5) {
+        return;
+    }
+    m->shown_us = now;
+    fprintf(stderr,
+            "\r%6" PRIu64 " runs: %" PRIu64 " preemptions, %" PRIu64
+            " steps (%s)\033[K",
+            runs, preemptions, steps, pass);
+}
+
+static bool prepare(struct minimizing *m, const struct schedule *schedule,
+                    GError **error)
+{
+    const char *run = schedule_get(schedule, "run");
+    const char *outcome = schedule_get(schedule, "outcome");
+    const char *finding = schedule_get(schedule, "finding");
+    const char *steps = schedule_get(schedule, "steps");
+
+    if (!run || !outcome) {
+        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                    "the schedule has no 'run:' or no 'outcome:' line: record "
+                    "it again");
+        return false;
+    }
+    m->outcome = vm_outcome_from_name(outcome);
+    m->finding = finding ? g_ascii_strtoull(finding, NULL, 10) : 0;
+    if (!session_is_failure(m->outcome)) {
+        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                    "the run of this schedule did not fail (it ended with "
+                    "'%s'): there is nothing to look for",
+                    outcome);
+        return false;
+    }
+    m->config = vm_config_from_text(run, error);
+    if (!m->config) {
+        return false;
+    }
+    m->config->quiet = true;
+    if (steps) {
+        /* A candidate that takes much longer has lost the failure. */
+        m->config->max_steps =
+            4 * g_ascii_strtoull(steps, NULL, 10) + STEPS_MORE;
+    }
+    if (m->config->symbols) {
+        m->symbols = symbols_load(m->config->symbols, NULL);
+    }
+    m->events = events_new(m->config->cpus);
+    m->table = step_table_new(m->events, m->symbols);
+    m->vm = vm_new(m->config, m->events, error);
+    if (!m->vm || !vm_replay(m->vm, schedule, error)) {
+        return false;
+    }
+    m->execution = execution_new(m->vm, true, error);
+    if (m->execution) {
+        m->execution->seed = m->config->seed;
+    }
+    return m->execution != NULL;
+}
+
+static void finish(struct minimizing *m)
+{
+    execution_free(m->execution);
+    vm_free(m->vm);
+    step_table_free(m->table);
+    events_free(m->events);
+    symbols_free(m->symbols);
+    vm_config_free(m->config);
+}
+
+/* Runs the small one once more: for its schedule, and to be looked at. */
+static struct schedule *run_small(struct minimizing *m,
+                                  const struct schedule *small,
+                                  const struct minimize_result *result)
+{
+    struct minimize_run run;
+
+    if (m->options->table) {
+        step_table_record(m->table);
+    }
+    run_candidate(m, (const struct choice_entry *)(void *)small->entries->data,
+                  small->entries->len, result->without, &run);
+    g_array_unref(run.entries);
+    return execution_schedule(m->execution);
+}
+
+static int report(struct minimizing *m, struct schedule *small,
+                  const struct minimize_result *result)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *line = NULL;
+    struct schedule *again = run_small(m, small, result);
+    int status = EXIT_FINE;
+
+    if (m->is_terminal) {
+        fprintf(stderr, "\r\033[K");
+    }
+    printf("%" PRIu64 " preemptions, %" PRIu64 " steps (from %" PRIu64
+           ", %" PRIu64 ") in %" PRIu64 " runs\n",
+           result->preemptions, result->steps, result->from_preemptions,
+           result->from_steps, result->runs);
+    if (m->options->table) {
+        g_autofree char *text = step_table_text(m->table);
+
+        printf("\n%s\n", text);
+    }
+    line = schedule_to_line(again);
+    printf("shootdown replay %s\n", line);
+    if (m->options->output &&
+        !schedule_save(again, m->options->output, &error)) {
+        status = cli_fail(error);
+    }
+    schedule_free(again);
+    return status;
+}
+
+int cmd_minimize(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    struct minimize_options o = {0};
+    struct minimizing m = {.options = &o,
+                           .is_terminal = isatty(STDERR_FILENO) != 0};
+    struct minimize_ops ops = {.run = run_candidate, .progress = show_progress};
+    struct minimize_result result;
+    struct schedule *schedule = NULL;
+    int status = EXIT_ENVIRONMENT;
+
+    if (!minimize_options_parse(&o, argc, argv, &error) ||
+        !(schedule = schedule_load(o.schedule, &error)) ||
+        !prepare(&m, schedule, &error)) {
+        status = cli_fail(error);
+    } else {
+        m.is_terminal = m.is_terminal && !o.quiet;
+        ops.vcpus = m.config->cpus;
+        ops.max_runs = o.max_runs;
+        minimize(schedule, &ops, &m, &result);
+        if (result.reproduced) {
+            status = report(&m, schedule, &result);
+        } else {
+            g_set_error(&error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                        "the schedule does not fail any more: 'shootdown "
+                        "replay' says where it goes another way");
+            status = cli_fail(error);
+        }
+    }
+    finish(&m);
+    schedule_free(schedule);
+    minimize_options_fini(&o);
+    return status;
+}

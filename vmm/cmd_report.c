@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `run` and `replay` say at the end of a run. Main thread. */
+#include "cmd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+
+/* A longer line is a file's business. */
+#define LINE_MAX_PRINTED 2000u
+
+int run_exit_status(const struct run *run)
+{
+    switch (run->outcome) {
+    case VM_OUTCOME_OFF:
+        return run->totals.has_exit_status && run->totals.exit_status != 0
+                   ? EXIT_WORKLOAD_FAILED
+                   : EXIT_FINE;
+    case VM_OUTCOME_RESET:
+    case VM_OUTCOME_END:
+        return EXIT_FINE;
+    case VM_OUTCOME_FINDING:
+        return EXIT_BUG_FOUND;
+    case VM_OUTCOME_STUCK:
+    case VM_OUTCOME_LIMIT:
+        return EXIT_HANG;
+    case VM_OUTCOME_DIVERGED:
+    case VM_OUTCOME_PANIC:
+        return EXIT_GUEST_PANIC;
+    case VM_OUTCOME_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    case VM_OUTCOME_TIMEOUT:
+        return EXIT_HANG;
+    case VM_OUTCOME_NONE:
+    case VM_OUTCOME_ENGINE_ERROR:
+        return EXIT_ENVIRONMENT;
+    }
+    g_assert_not_reached();
+}
+
+/* One sentence for every end that is not a plain success. */
+static void report_outcome(const struct vm_config *config,
+                           const struct run *run)
+{
+    switch (run->outcome) {
+    case VM_OUTCOME_OFF:
+        if (run->totals.has_exit_status && run->totals.exit_status != 0) {
+            fprintf(stderr, "shootdown: the workload ended with status %d\n",
+                    run->totals.exit_status);
+        }
+        break;
+    case VM_OUTCOME_PANIC:
+        fprintf(
+            stderr,
+            "shootdown: the guest's kernel panicked (code 0x%" G_GINT64_MODIFIER
+            "x); its console says why\n",
+            run->totals.panic_code);
+        break;
+    case VM_OUTCOME_INTERRUPTED:
+        fprintf(stderr, "shootdown: interrupted\n");
+        break;
+    case VM_OUTCOME_TIMEOUT:
+        fprintf(stderr,
+                "shootdown: the guest did not end within %u s (--timeout)\n",
+                config->timeout_s);
+        break;
+    case VM_OUTCOME_FINDING:
+        fprintf(stderr,
+                "shootdown: finding %" PRIu64 ": the guest saw what a bug "
+                "did\n",
+                run->session.last.finding);
+        break;
+    case VM_OUTCOME_STUCK:
+        fprintf(stderr, "shootdown: stuck: every vCPU waits, and no timer or "
+                        "interrupt will wake one\n");
+        break;
+    case VM_OUTCOME_LIMIT:
+        fprintf(stderr,
+                "shootdown: the run was not over after %" PRIu64
+                " scheduling points (--max-steps)\n",
+                config->max_steps);
+        break;
+    case VM_OUTCOME_NONE:
+    case VM_OUTCOME_RESET:
+    case VM_OUTCOME_END:
+    case VM_OUTCOME_DIVERGED:     /* the session tells where */
+    case VM_OUTCOME_ENGINE_ERROR: /* has an error of its own */
+        break;
+    }
+}
+
+/* Where the schedule goes if nobody said: named by what it ends in. */
+static char *schedule_path(const struct vm_config *config,
+                           const struct schedule *schedule)
+{
+    return config->record_path
+               ? g_strdup(config->record_path)
+               : g_strdup_printf("shootdown-%016" PRIx64 ".schedule",
+                                 schedule->trace_hash);
+}
+
+static void report_failure(const struct vm_config *config,
+                           const struct session *s)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = schedule_path(config, s->schedule);
+    g_autofree char *line = schedule_to_line(s->schedule);
+
+    fprintf(stderr,
+            "shootdown: run %" PRIu64 ", seed %" PRIu64 ", %s: %" PRIu64
+            " preemptions, %" PRIu64 " steps, %" PRIu64 " choices\n",
+            s->runs, s->seed, config->strategy, s->last.preemptions,
+            s->last.steps, s->last.choices);
+    if (!schedule_save(s->schedule, path, &error)) {
+        fprintf(stderr, "shootdown: the schedule is lost: %s\n",
+                error->message);
+        return;
+    }
+    fprintf(stderr, "shootdown: again:    shootdown replay %s\n", path);
+    fprintf(stderr, "shootdown: simplify: shootdown minimize %s\n", path);
+    if (strlen(line) <= LINE_MAX_PRINTED) {
+        fprintf(stderr, "shootdown: or without the file:\n%s\n", line);
+    }
+}
+
+static bool report_session(const struct vm_config *config,
+                           const struct run *run, GError **error)
+{
+    const struct session *s = &run->session;
+
+    if (config->engine == VM_ENGINE_PARALLEL || s->runs == 0) {
+        return true;
+    }
+    if (s->divergence) {
+        fprintf(stderr, "shootdown: the replay diverged: %s\n",
+                s->divergence);
+    }
+    if (!s->replay && s->schedule && session_is_failure(run->outcome)) {
+        report_failure(config, s);
+    } else if (s->schedule && config->record_path &&
+               !schedule_save(s->schedule, config->record_path, error)) {
+        return false;
+    }
+    if (config->verbose || config->runs > 1) {
+        double seconds = (double)s->host_ns / 1e9;
+
+        fprintf(stderr,
+                "shootdown: %" PRIu64 " run%s, the last: %" PRIu64
+                " steps, %" PRIu64 " choices, trace %016" PRIx64 "\n"
+                "shootdown: %.0f runs a second, %.1f million instructions a "
+                "second\n",
+                s->runs, s->runs == 1 ? "" : "s", s->last.steps,
+                s->last.choices, s->last.trace_hash,
+                (double)s->runs / seconds,
+                (double)s->instructions / seconds / 1e6);
+    }
+    return true;
+}
+
+int run_report(const struct vm_config *config, const struct run *run)
+{
+    g_autoptr(GError) error = NULL;
+    bool has_person = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+    int status = run_exit_status(run);
+
+    (void)fflush(stdout); /* the console's last words come first */
+    report_outcome(config, run);
+    if (!report_session(config, run, &error)) {
+        return cli_fail(error);
+    }
+    if (!config->quiet && (config->verbose || has_person)) {
+        g_autofree char *summary = stats_summary(&run->totals);
+
+        fprintf(stderr, "%s%s", run->totals.console_midline ? "\n" : "",
+                summary);
+    }
+    if (config->stats_path &&
+        !stats_write(&run->totals, run->symbols, config->stats_path, &error)) {
+        return cli_fail(error);
+    }
+    return status;
+}
+
