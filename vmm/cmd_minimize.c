@@ -32,7 +32,7 @@ struct minimizing {
     uint64_t finding;
     uint64_t runs;
     uint64_t shown_preemptions; /* with --verbose, not on a terminal */
-    gint64 shown_us; /* when progress was last printed */
+    gint64 shown_us;            /* when progress was last printed */
     bool is_terminal;
 };
 
@@ -51,8 +51,7 @@ static void run_candidate(void *opaque, const struct choice_entry *entries,
     out->preemptions = r->preemptions;
     out->steps = r->steps;
     out->total = r->choices;
-    out->entries =
-        g_array_new(FALSE, FALSE, sizeof(struct choice_entry));
+    out->entries = g_array_new(FALSE, FALSE, sizeof(struct choice_entry));
     g_array_append_vals(out->entries, m->execution->stream.entries->data,
                         m->execution->stream.entries->len);
     choice_source_free(source);

@@ -135,8 +135,7 @@ static bool report_session(const struct vm_config *config,
         return true;
     }
     if (s->divergence) {
-        fprintf(stderr, "shootdown: the replay diverged: %s\n",
-                s->divergence);
+        fprintf(stderr, "shootdown: the replay diverged: %s\n", s->divergence);
     }
     if (!s->replay && s->schedule && session_is_failure(run->outcome)) {
         report_failure(config, s);
@@ -153,8 +152,7 @@ static bool report_session(const struct vm_config *config,
                 "shootdown: %.0f runs a second, %.1f million instructions a "
                 "second\n",
                 s->runs, s->runs == 1 ? "" : "s", s->last.steps,
-                s->last.choices, s->last.trace_hash,
-                (double)s->runs / seconds,
+                s->last.choices, s->last.trace_hash, (double)s->runs / seconds,
                 (double)s->instructions / seconds / 1e6);
     }
     return true;
@@ -183,4 +181,3 @@ int run_report(const struct vm_config *config, const struct run *run)
     }
     return status;
 }
-

@@ -94,9 +94,8 @@ static bool run_vm(const struct vm_config *config,
     return run->outcome != VM_OUTCOME_ENGINE_ERROR;
 }
 
-bool run_machine(const struct vm_config *config,
-                 const struct schedule *replay, struct run *out_run,
-                 GError **error)
+bool run_machine(const struct vm_config *config, const struct schedule *replay,
+                 struct run *out_run, GError **error)
 {
     struct run_tools tools = {0};
     g_autoptr(GError) trace_error = NULL;

@@ -39,7 +39,8 @@ struct det_vcpu {
     gva_t wait_pc;
     uint32_t wait_crm;
     uint64_t wait_from_ps;
-    uint64_t errata_ticket; /* repeat-tlbi: what its last DSB began to wait for */
+    uint64_t
+        errata_ticket; /* repeat-tlbi: what its last DSB began to wait for */
 };
 
 /* Where translations change: candidates for prefetch and eviction. */
@@ -50,16 +51,16 @@ struct det_hot {
 
 struct det {
     struct sched base;
-    struct vm *vm;      /* [init] */
-    bool vtime;         /* [init] the policy; else seeded */
-    unsigned cpus;      /* [init] */
-    const struct hw *hw; /* [init] */
+    struct vm *vm;                 /* [init] */
+    bool vtime;                    /* [init] the policy; else seeded */
+    unsigned cpus;                 /* [init] */
+    const struct hw *hw;           /* [init] */
     const struct cost_table *cost; /* [init] */
     unsigned costly[EVENT_KINDS];  /* [init] kinds that cost something */
     unsigned costly_count;         /* [init] */
 
-    struct choice_stream *stream;   /* NULL: plain */
-    const uint64_t *without;        /* vCPUs that never run, or NULL */
+    struct choice_stream *stream; /* NULL: plain */
+    const uint64_t *without;      /* vCPUs that never run, or NULL */
     struct choice_candidate *candidates;
 
     struct det_vcpu *v;
@@ -68,17 +69,17 @@ struct det {
     unsigned last;        /* ran last */
     unsigned asking;      /* vCPU whose time is asked for */
 
-    uint64_t now_ps;      /* seeded: of all; vtime: the latest one read */
-    uint64_t slice_ps;    /* seeded: current's clock when its slice began */
+    uint64_t now_ps;   /* seeded: of all; vtime: the latest one read */
+    uint64_t slice_ps; /* seeded: current's clock when its slice began */
     uint64_t steps, step_limit;
     uint64_t preemptions;
     uint64_t first_timer_ps; /* the least of v[].timer_ps */
-    unsigned waiting;      /* vCPUs in DET_WAITING */
-    unsigned irqs_pending; /* vCPUs with irq_pending */
+    unsigned waiting;        /* vCPUs in DET_WAITING */
+    unsigned irqs_pending;   /* vCPUs with irq_pending */
 
-    struct pte_buffer *hidden; /* NULL unless pte-delay is on */
+    struct pte_buffer *hidden;       /* NULL unless pte-delay is on */
     struct pte_buffer *hidden_saved; /* of the snapshot */
-    uint64_t hidden_since;     /* step at which the oldest one was stored */
+    uint64_t hidden_since; /* step at which the oldest one was stored */
     struct det_hot hot;
     /* Descriptors that walks ended at, and the address they were for. */
     gpa_t walked_pa[DET_WALKED];
@@ -148,6 +149,42 @@ void liberty_apply(struct det *det, struct vcpu *target);
 void liberty_observe(struct det *det, struct vcpu *vcpu);
 /* Makes everybody apply what this waiting vCPU waits for. */
 void liberty_force(struct det *det, struct vcpu *issuer);
+
+/* --- det_time.c --- */
+
+void det_clock_at_least(struct det *det, unsigned id, uint64_t ps);
+/* A vCPU that waited can go on. */
+void det_set_ready(struct det *det, struct vcpu *vcpu);
+/* Raises the interrupt signal that was held back. */
+void det_deliver(struct det *det, struct vcpu *vcpu);
+/* What has become due by now, for the vCPU that runs and, seeded, for all. */
+void det_deliver_due(struct det *det, unsigned id);
+void det_fire_timer(struct det *det, unsigned id);
+/* As struct sched_ops. */
+void det_irq(struct sched *base, struct vcpu *vcpu, bool level);
+void det_timer_changed(struct sched *base, unsigned cpu);
+uint64_t det_now_ticks(struct sched *base);
+
+/* --- det_points.c --- */
+
+bool det_may_run(const struct det *det, unsigned id);
+/*
+ * Seeded: chooses among those that can run, `self` first or last in the list.
+ * NULL: nobody can.
+ */
+struct vcpu *det_choose(struct det *det, unsigned self, bool self_first);
+/* vtime: the READY vCPU furthest behind, the lowest number of equals. */
+struct vcpu *det_furthest_behind(const struct det *det, uint64_t *out_ps);
+/* vtime: when something wakes a parked vCPU, or DET_NEVER. */
+uint64_t det_wakes_at(const struct det_vcpu *it);
+/* vtime: wakes those whose interrupt or timer comes until then. */
+void det_wake_until(struct det *det, uint64_t until_ps);
+void det_count_step(struct det *det);
+/* Blocks of the next quantum. */
+uint32_t det_new_budget(struct det *det);
+/* As struct sched_ops. */
+void det_quantum_over(struct sched *base, struct vcpu *vcpu);
+bool det_spin(struct sched *base, struct vcpu *vcpu);
 
 /* --- sched_det.c --- */
 

@@ -83,11 +83,11 @@ static void diverge(struct execution *e, const char *what)
     if (e->divergence) {
         return;
     }
-    e->divergence = g_strdup_printf(
-        "%s; noticed at step %" PRIu64 ", choice %" PRIu64
-        ", while vCPU %u was in the block at 0x%" PRIx64,
-        what, det_steps(vm->det), e->stream.count, id,
-        vm->vcpu[id]->watch->block_va);
+    e->divergence =
+        g_strdup_printf("%s; noticed at step %" PRIu64 ", choice %" PRIu64
+                        ", while vCPU %u was in the block at 0x%" PRIx64,
+                        what, det_steps(vm->det), e->stream.count, id,
+                        vm->vcpu[id]->watch->block_va);
     vm_stop(vm, VM_OUTCOME_DIVERGED);
 }
 
@@ -100,8 +100,7 @@ static void compare_checkpoint(struct execution *e, uint64_t hash)
     if (e->expected_next >= expected->len) {
         return;
     }
-    c = &g_array_index(expected, struct schedule_checkpoint,
-                       e->expected_next);
+    c = &g_array_index(expected, struct schedule_checkpoint, e->expected_next);
     e->expected_next++;
     if (c->index != e->stream.count || c->trace_hash != hash) {
         what = g_strdup_printf(
@@ -147,7 +146,12 @@ const struct execution_result *execution_run(struct execution *e,
 
     g_assert(!e->used || e->snapshot);
     if (e->used) {
+        uint64_t start = uv_hrtime();
+
+        e->restored_pages += snapshot_dirty_pages(e->snapshot);
         snapshot_restore(e->snapshot);
+        e->restore_ns += uv_hrtime() - start;
+        e->restores++;
     }
     e->used = true;
     g_array_set_size(e->checkpoints, 0);

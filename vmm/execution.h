@@ -39,9 +39,11 @@ struct execution {
     /* To replay: what the trace should be on the way; borrowed, or NULL. */
     const struct schedule *expected;
     guint expected_next;
-    uint64_t checkpoint_due; /* choices */
-    char *divergence; /* VM_OUTCOME_DIVERGED: where and what */
+    uint64_t checkpoint_due;        /* choices */
+    char *divergence;               /* VM_OUTCOME_DIVERGED: where and what */
     struct execution_result result; /* of the last run */
+    /* Of all restores. */
+    uint64_t restores, restore_ns, restored_pages;
 };
 
 /*

@@ -222,8 +222,7 @@ void det_pte_stored(struct vcpu *vcpu, gpa_t pa, uint64_t old, uint64_t now)
     if (det->walked_pa[slot] == pa) {
         hot_push(det, det->walked_va[slot]);
     }
-    if (det->hidden &&
-        det_liberty(det, HW_pte_delay, CHOICE_visible, 2) != 0) {
+    if (det->hidden && det_liberty(det, HW_pte_delay, CHOICE_visible, 2) != 0) {
         if (!pte_buffer_pending(det->hidden)) {
             det->hidden_since = det->steps;
         }
@@ -268,8 +267,8 @@ static void show_hidden(struct det *det, struct vcpu *vcpu)
     if (det->steps - det->hidden_since > HIDDEN_STEPS ||
         det_liberty(det, HW_pte_delay, CHOICE_visible, 2) == 0) {
         (void)pte_buffer_show_oldest(det->hidden);
-        event_emit(vcpu->events, vcpu->id, EVENT_pte_visible, 0,
-                   VM_CPUS_MAX, pte_buffer_pending(det->hidden));
+        event_emit(vcpu->events, vcpu->id, EVENT_pte_visible, 0, VM_CPUS_MAX,
+                   pte_buffer_pending(det->hidden));
     }
 }
 
@@ -288,8 +287,8 @@ static void prefetch_drawn(struct det *det, struct vcpu *target)
 
     if (k < det->hot.count) {
         translate_prefetch(target, hot_va(det, k));
-    } else if (translate_pick_leaf(target, k - det->hot.count,
-                                   pick_descriptor, det, &va)) {
+    } else if (translate_pick_leaf(target, k - det->hot.count, pick_descriptor,
+                                   det, &va)) {
         translate_prefetch(target, va);
     }
 }
@@ -359,9 +358,8 @@ void liberty_at_point(struct det *det, struct vcpu *vcpu,
 void det_widen(struct vcpu *vcpu, struct tlbi_op *op)
 {
     struct det *det = vcpu->vm->det;
-    bool tables =
-        op->last_level &&
-        det_liberty(det, HW_walk_cache, CHOICE_tables, 2) == 0;
+    bool tables = op->last_level &&
+                  det_liberty(det, HW_walk_cache, CHOICE_tables, 2) == 0;
     bool operands = (op->ttl_level || op->is_range) &&
                     det_liberty(det, HW_literal, CHOICE_literal, 2) == 0;
 

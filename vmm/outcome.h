@@ -13,9 +13,9 @@ enum vm_outcome {
     VM_OUTCOME_ENGINE_ERROR, /* vm_run() set the error */
     VM_OUTCOME_FINDING,      /* the guest saw what a bug did */
     /* Deterministic engines: */
-    VM_OUTCOME_END,   /* the guest wrote the mark that ends a scenario */
-    VM_OUTCOME_STUCK, /* every vCPU waits and nothing can wake one */
-    VM_OUTCOME_LIMIT, /* --max-steps */
+    VM_OUTCOME_END,      /* the guest wrote the mark that ends a scenario */
+    VM_OUTCOME_STUCK,    /* every vCPU waits and nothing can wake one */
+    VM_OUTCOME_LIMIT,    /* --max-steps */
     VM_OUTCOME_DIVERGED, /* a replay went another way */
 };
 

@@ -112,8 +112,7 @@ static struct vcpu *pop_locked(struct parallel *sched)
         }
         vcpu->sched_state = SCHED_RUNNING;
         atomic_store(&vcpu->on_worker, true);
-        vcpu->watch->budget =
-            vcpu->urged ? SCHED_URGED_BLOCKS : SLICE_BLOCKS;
+        vcpu->watch->budget = vcpu->urged ? SCHED_URGED_BLOCKS : SLICE_BLOCKS;
         vcpu->urged = false;
         atomic_fetch_sub(&sched->queued, 1);
     }

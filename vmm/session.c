@@ -28,9 +28,8 @@ static bool goes_on(enum vm_outcome outcome)
 }
 
 /* The source of the next run; NULL without an error: everything was tried. */
-static struct choice_source *next_source(struct vm *vm,
-                                         struct choice_source *source,
-                                         GError **error)
+static struct choice_source *
+next_source(struct vm *vm, struct choice_source *source, GError **error)
 {
     const struct vm_config *config = vm->config;
     const struct schedule *replay = vm->session.replay;
@@ -114,6 +113,9 @@ static void run_all(struct vm *vm, struct execution *e)
         }
     }
     s->host_ns = uv_hrtime() - start;
+    s->restores = e->restores;
+    s->restore_ns = e->restore_ns;
+    s->restored_pages = e->restored_pages;
     s->instructions = instructions_of(vm) - instructions;
     if (error) {
         vm_stop_error(vm, g_strdup(error->message));

@@ -15,13 +15,15 @@
 struct vm;
 
 struct session {
-    const struct schedule *replay; /* [init] borrowed; NULL: config's strategy */
+    const struct schedule
+        *replay; /* [init] borrowed; NULL: config's strategy */
     /* Results, after vm_run(). */
     struct execution_result last;
-    uint64_t runs;  /* done, the failing one included */
-    uint64_t seed;  /* of the last one */
-    uint64_t host_ns; /* spent in runs, after the snapshot */
+    uint64_t runs;                  /* done, the failing one included */
+    uint64_t seed;                  /* of the last one */
+    uint64_t host_ns;               /* spent in runs, after the snapshot */
     uint64_t choices, instructions; /* of all of them */
+    uint64_t restores, restore_ns, restored_pages;
     struct schedule *schedule; /* of the last run, where it is worth keeping */
     char *divergence;          /* replay: where it went another way */
 };

@@ -104,7 +104,7 @@ uint64_t vm_state_hash(struct vm *vm)
     hash = hash_device(hash, arch_timer_state_size(vm->timer), save_timer,
                        vm->timer);
     hash = hash_device(hash, pl011_state_size(vm->uart), save_uart, vm->uart);
-    hash = hash_device(hash, annot_state_size(vm->annot), save_annot,
-                       vm->annot);
+    hash =
+        hash_device(hash, annot_state_size(vm->annot), save_annot, vm->annot);
     return mix_end(hash);
 }

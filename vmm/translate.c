@@ -88,9 +88,8 @@ static void drop_page(struct vcpu *vcpu, gva_t page)
 
 static void drop_own_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
 {
-    if (vcpu->vm->det &&
-        (view_line(vcpu, entry->va)->page == entry->va ||
-         entry->t.page_shift != MMU_PAGE_SHIFT)) {
+    if (vcpu->vm->det && (view_line(vcpu, entry->va)->page == entry->va ||
+                          entry->t.page_shift != MMU_PAGE_SHIFT)) {
         /*
          * Translated code jumps to more of its page without asking, unless
          * the jump is new: both stop at the next block and ask then.
@@ -139,8 +138,8 @@ static void note_tables(struct vcpu *vcpu, const struct walk_result *w)
         if (atomic_exchange_explicit(table, 1, memory_order_relaxed)) {
             continue;
         }
-        snapshot_note_table(vm->snapshot, (w->table[i] - vm->ram.base) >>
-                                              MMU_PAGE_SHIFT);
+        snapshot_note_table(vm->snapshot,
+                            (w->table[i] - vm->ram.base) >> MMU_PAGE_SHIFT);
         atomic_fetch_add(&vm->micro, 1);
         for (unsigned j = 0; j < vm->cpus; j++) {
             vcpu_request(vm->vcpu[j], VCPU_REQ_DRAIN);
@@ -157,8 +156,8 @@ static struct tlb_entry *insert(struct vcpu *vcpu, gva_t va,
     struct tlb_entry *entry =
         tlb_insert(vcpu->tlb, va, vcpu->regime.asid, t, &evicted);
 
-    event_emit(vcpu->events, vcpu->id, kind, pc, va, vcpu->regime.asid,
-               t->base, t->page_shift, t->perms, t->level);
+    event_emit(vcpu->events, vcpu->id, kind, pc, va, vcpu->regime.asid, t->base,
+               t->page_shift, t->perms, t->level);
     if (evicted.valid) {
         event_emit(vcpu->events, vcpu->id, EVENT_evict, pc, evicted.va,
                    evicted.asid, evicted.t.base, evicted.t.page_shift);
@@ -188,9 +187,8 @@ static struct tlb_entry *look_up(struct vcpu *vcpu, gva_t va,
     vcpu->counters->tlb_lookups++;
     entry = tlb_lookup(vcpu->tlb, va, vcpu->regime.asid);
     if (entry) {
-        event_emit(vcpu->events, vcpu->id, EVENT_hit, pc, va,
-                   vcpu->regime.asid, entry->t.base, entry->t.page_shift,
-                   entry->t.perms, type);
+        event_emit(vcpu->events, vcpu->id, EVENT_hit, pc, va, vcpu->regime.asid,
+                   entry->t.base, entry->t.page_shift, entry->t.perms, type);
     }
     return entry;
 }
@@ -336,8 +334,7 @@ struct translate_fault translate(struct vcpu *vcpu, gva_t va,
 
 struct walk_result translate_walk(struct vcpu *vcpu, gva_t va, bool updates)
 {
-    struct walk_mem mem =
-        updates ? memory_of(vcpu) : read_only_memory_of(vcpu);
+    struct walk_mem mem = updates ? memory_of(vcpu) : read_only_memory_of(vcpu);
 
     return walk_stage1(&vcpu->regime, &mem, va);
 }

@@ -361,9 +361,9 @@ static enum choice_event event_of(struct vcpu *vcpu, const struct insn *insn,
     case INSN_LSE:
     case INSN_CAS:
     case INSN_STORE_RELEASE:
-        *out_object = (engine_x(vcpu->engine, insn->rn) +
-                       (uint64_t)insn->offset) &
-                      ~UINT64_C(15);
+        *out_object =
+            (engine_x(vcpu->engine, insn->rn) + (uint64_t)insn->offset) &
+            ~UINT64_C(15);
         return CHOICE_EVENT_ATOMIC;
     case INSN_DSB:
         return CHOICE_EVENT_DSB;
@@ -397,8 +397,7 @@ static bool another_first(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
     uint64_t object;
     enum choice_event event = event_of(vcpu, insn, &object);
 
-    if (event == CHOICE_EVENT_UNKNOWN ||
-        !det_before(vcpu, event, object, pc)) {
+    if (event == CHOICE_EVENT_UNKNOWN || !det_before(vcpu, event, object, pc)) {
         return false;
     }
     vcpu->watch->instructions--;

@@ -94,8 +94,7 @@ static bool make_vcpus(struct vm *vm, GError **error)
     }
     /* Two and two, as the threads of a core with TTBR_EL1.CnP set. */
     for (unsigned i = 1;
-         vm->config->hw.mode[HW_shared_tlb] != HW_OFF && i < vm->cpus;
-         i += 2) {
+         vm->config->hw.mode[HW_shared_tlb] != HW_OFF && i < vm->cpus; i += 2) {
         vcpu_share_tlb(vm->vcpu[i - 1], vm->vcpu[i]);
     }
     return true;

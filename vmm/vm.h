@@ -36,5 +36,4 @@ void vm_take_session(struct vm *vm, struct session *out_session);
 int vm_exit_status(const struct vm *vm);
 void vm_collect(struct vm *vm, struct vm_totals *out_totals);
 
-
 #endif

@@ -16,7 +16,8 @@ enum written_bits {
 /* The slow half of written_note(). */
 void snapshot_note_written(struct vm *vm, uint64_t page);
 
-/* Before bytes of the page at pa change. Deterministic engines; else nothing. */
+/* Before bytes of the page at pa change. Deterministic engines; else nothing.
+ */
 static inline void written_note(struct vm *vm, gpa_t pa)
 {
     uint64_t page;

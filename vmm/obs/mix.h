@@ -29,8 +29,7 @@ static inline uint64_t mix_end(uint64_t hash)
 }
 
 /* Little-endian words; the last one is filled up with zeros. */
-static inline uint64_t mix_bytes(uint64_t hash, const void *bytes,
-                                 size_t count)
+static inline uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t count)
 {
     const uint8_t *at = bytes;
     uint64_t word;

@@ -237,7 +237,8 @@ char *step_table_text(const struct step_table *table)
     bool narrow = columns * CELL_MIN > room;
     unsigned width =
         narrow ? 0 : MIN(CELL_MAX, (room - SITE_MIN) / MAX(columns, 1u));
-    unsigned site_at = STEP_WIDTH + 1 + (narrow ? 6 + CELL_MAX : columns * width);
+    unsigned site_at =
+        STEP_WIDTH + 1 + (narrow ? 6 + CELL_MAX : columns * width);
     GString *text = g_string_new(NULL);
     GString *line = g_string_new(NULL);
 

@@ -16,7 +16,8 @@ struct trace_hash {
     uint64_t events; /* how many went in */
 };
 
-#define TRACE_HASH_EVENTS (EVENT_ALL & ~EVENT_BIT(EVENT_hit) & ~EVENT_BIT(EVENT_block))
+#define TRACE_HASH_EVENTS                                                      \
+    (EVENT_ALL & ~EVENT_BIT(EVENT_hit) & ~EVENT_BIT(EVENT_block))
 
 /* Subscribes; `hash` must outlive ev. Before vm_new(). */
 void trace_hash_attach(struct trace_hash *hash, struct events *ev);
