@@ -126,6 +126,27 @@ static void report_failure(const struct vm_config *config,
     }
 }
 
+static void report_rates(const struct session *s)
+{
+    double seconds = (double)s->host_ns / 1e9;
+
+    fprintf(stderr,
+            "shootdown: %" PRIu64 " run%s, the last: %" PRIu64
+            " steps, %" PRIu64 " choices, trace %016" PRIx64 "\n"
+            "shootdown: %.0f runs a second, %.1f million instructions a "
+            "second\n",
+            s->runs, s->runs == 1 ? "" : "s", s->last.steps, s->last.choices,
+            s->last.trace_hash, (double)s->runs / seconds,
+            (double)s->instructions / seconds / 1e6);
+    if (s->restores) {
+        fprintf(stderr,
+                "shootdown: a restore takes %.1f us and puts %.0f pages "
+                "back\n",
+                (double)s->restore_ns / (double)s->restores / 1e3,
+                (double)s->restored_pages / (double)s->restores);
+    }
+}
+
 static bool report_session(const struct vm_config *config,
                            const struct run *run, GError **error)
 {
@@ -144,16 +165,7 @@ static bool report_session(const struct vm_config *config,
         return false;
     }
     if (config->verbose || config->runs > 1) {
-        double seconds = (double)s->host_ns / 1e9;
-
-        fprintf(stderr,
-                "shootdown: %" PRIu64 " run%s, the last: %" PRIu64
-                " steps, %" PRIu64 " choices, trace %016" PRIx64 "\n"
-                "shootdown: %.0f runs a second, %.1f million instructions a "
-                "second\n",
-                s->runs, s->runs == 1 ? "" : "s", s->last.steps,
-                s->last.choices, s->last.trace_hash, (double)s->runs / seconds,
-                (double)s->instructions / seconds / 1e6);
+        report_rates(s);
     }
     return true;
 }
