@@ -7,6 +7,7 @@
 #define KERNEL_ANNOT_H
 
 #include "abi/annot.h"
+#include "arch/sysreg.h"
 #include "kernel/types.h"
 
 extern volatile uint8_t *annot_regs; /* [init] NULL: no device */
@@ -33,6 +34,28 @@ static inline void annot_op_end(unsigned kind)
 static inline void annot_mark(uint64_t value)
 {
     annot_write(ANNOT_REG_MARK, value);
+}
+
+/* Evidence of a bug: the run may end here. */
+static inline void annot_finding(uint64_t code)
+{
+    annot_write(ANNOT_REG_FINDING, code);
+}
+
+/* One of n alternatives, 0..n-1, that the machine chooses; 0 without it. */
+static inline uint64_t annot_choose(uint64_t n)
+{
+    uint64_t flags, answer;
+
+    if (annot_regs == NULL) {
+        return 0;
+    }
+    /* Question and answer belong to one CPU, and nobody asks in between. */
+    flags = local_irq_save();
+    annot_write(ANNOT_REG_CHOOSE, n);
+    answer = *(volatile uint64_t *)(annot_regs + ANNOT_REG_CHOOSE);
+    local_irq_restore(flags);
+    return answer;
 }
 
 /* The array of struct annot_counters, one per CPU, physically contiguous. */

@@ -18,6 +18,12 @@ struct cpumask {
     _Atomic uint64_t bits[CPUMASK_WORDS];
 };
 
+/*
+ * Words that CPUs of this machine are in, at least 1; all of them until the
+ * CPUs are counted. What lies behind is neither read nor kept.
+ */
+extern unsigned cpumask_words; /* [init] */
+
 static inline uint64_t cpumask_word(const struct cpumask *m, unsigned word)
 {
     return atomic_load_explicit(&m->bits[word], memory_order_relaxed);
@@ -46,35 +52,35 @@ static inline void cpumask_clear(struct cpumask *m, unsigned cpu)
 
 static inline void cpumask_zero(struct cpumask *m)
 {
-    for (unsigned i = 0; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = 0; i < cpumask_words; i++) {
         cpumask_set_word(m, i, 0);
     }
 }
 
 static inline void cpumask_copy(struct cpumask *dst, const struct cpumask *src)
 {
-    for (unsigned i = 0; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = 0; i < cpumask_words; i++) {
         cpumask_set_word(dst, i, cpumask_word(src, i));
     }
 }
 
 static inline void cpumask_or(struct cpumask *dst, const struct cpumask *src)
 {
-    for (unsigned i = 0; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = 0; i < cpumask_words; i++) {
         cpumask_set_word(dst, i, cpumask_word(dst, i) | cpumask_word(src, i));
     }
 }
 
 static inline void cpumask_and(struct cpumask *dst, const struct cpumask *src)
 {
-    for (unsigned i = 0; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = 0; i < cpumask_words; i++) {
         cpumask_set_word(dst, i, cpumask_word(dst, i) & cpumask_word(src, i));
     }
 }
 
 static inline bool cpumask_empty(const struct cpumask *m)
 {
-    for (unsigned i = 0; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = 0; i < cpumask_words; i++) {
         if (cpumask_word(m, i) != 0) {
             return false;
         }
@@ -86,7 +92,7 @@ static inline unsigned cpumask_weight(const struct cpumask *m)
 {
     unsigned n = 0;
 
-    for (unsigned i = 0; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = 0; i < cpumask_words; i++) {
         /* By hand: the builtin wants SIMD registers or a library call. */
         for (uint64_t w = cpumask_word(m, i); w != 0; w &= w - 1) {
             n++;
@@ -98,7 +104,7 @@ static inline unsigned cpumask_weight(const struct cpumask *m)
 /* First member >= from, or MAX_CPUS. */
 static inline unsigned cpumask_next(const struct cpumask *m, unsigned from)
 {
-    for (unsigned i = from / 64; i < CPUMASK_WORDS; i++) {
+    for (unsigned i = from / 64; i < cpumask_words; i++) {
         uint64_t w = cpumask_word(m, i);
 
         if (i == from / 64) {

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In-kernel tests of locks, atomics, calls between CPUs, time, scheduling. */
+/*
+ * In-kernel tests of locks, atomics, calls between CPUs, time, scheduling and
+ * the switches of scenarios.
+ */
+#include "abi/annot.h"
+#include "abi/syscalls.h"
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
+#include "kernel/bug.h"
 #include "kernel/cpumask.h"
+#include "kernel/errno.h"
 #include "kernel/ktest.h"
 #include "kernel/lib.h"
 #include "kernel/lock.h"
 #include "kernel/sched.h"
 #include "kernel/smp.h"
+#include "kernel/syscalls.h"
 #include "kernel/time.h"
 
 #define WORKERS_MAX 8
@@ -408,6 +416,49 @@ static const char *wake_ups_are_not_lost(void)
     return NULL;
 }
 
+/* --- planted bugs and scenarios --- */
+
+static const char *bug_lists_are_read_or_refused(void)
+{
+    uint64_t bits = ~0UL;
+    char wrong[16] = "unchanged";
+    char all[256];
+    size_t len = 0;
+
+    KTEST_CHECK(bug_parse("free-before-flush", &bits, wrong, sizeof(wrong)));
+    KTEST_CHECK(bits == BIT(BUG_free_before_flush));
+    for (unsigned i = 0; i < BUGS; i++) {
+        len += strlcpy(all + len, i != 0 ? "," : "", sizeof(all) - len);
+        len += strlcpy(all + len, bug_name((enum bug)i), sizeof(all) - len);
+    }
+    KTEST_CHECK(bug_parse(all, &bits, wrong, sizeof(wrong)));
+    KTEST_CHECK(bits == BIT(BUGS) - 1);
+    KTEST_CHECK(strcmp(wrong, "unchanged") == 0);
+    /* What is refused changes nothing and is named. */
+    KTEST_CHECK(!bug_parse("free-before-flush,no", &bits, wrong, 16));
+    KTEST_CHECK(bits == BIT(BUGS) - 1 && strcmp(wrong, "no") == 0);
+    KTEST_CHECK(!bug_parse("", &bits, wrong, 16) && wrong[0] == '\0');
+    KTEST_CHECK(!bug_parse("free-before-flush,", &bits, wrong, 16));
+    KTEST_CHECK(!bug_parse("free-before", &bits, wrong, 16));
+    KTEST_CHECK(!bug_parse("free-before-flushes", &bits, wrong, 16));
+    KTEST_CHECK(strcmp(wrong, "free-before-flu") == 0);
+    return NULL;
+}
+
+static const char *choices_stay_in_their_range(void)
+{
+    KTEST_CHECK(sys_scenario(SYS_SD_CHOOSE, 0) == -EINVAL);
+    KTEST_CHECK(sys_scenario(SYS_SD_CHOOSE, ANNOT_CHOOSE_MAX + 1) == -EINVAL);
+    KTEST_CHECK(sys_scenario(SYS_SD_LAST + 1, 1) == -ENOSYS);
+    KTEST_CHECK(sys_scenario(SYS_SD_CHOOSE, 1) == 0);
+    for (uint64_t n = 2; n <= ANNOT_CHOOSE_MAX; n *= 2) {
+        int64_t answer = sys_scenario(SYS_SD_CHOOSE, n);
+
+        KTEST_CHECK(answer >= 0 && answer < (int64_t)n);
+    }
+    return NULL;
+}
+
 static const struct ktest tests[] = {
     {"snprintf formats what it promises", library_formats_numbers, false},
     {"memcpy and memmove work at any alignment",
@@ -433,6 +484,8 @@ static const struct ktest tests[] = {
      changing_the_affinity_moves_the_task_at_once, false},
     {"an empty affinity is refused", an_empty_affinity_is_refused, false},
     {"wake-ups are not lost", wake_ups_are_not_lost, false},
+    {"bug lists are read or refused", bug_lists_are_read_or_refused, false},
+    {"choices stay in their range", choices_stay_in_their_range, false},
 };
 
 KTEST_TABLE(ktest_core, "core", tests);

@@ -6,6 +6,7 @@
 #include "kernel/annot.h"
 #include "kernel/board.h"
 #include "kernel/bootargs.h"
+#include "kernel/bug.h"
 #include "kernel/console.h"
 #include "kernel/file.h"
 #include "kernel/futex.h"
@@ -110,6 +111,7 @@ void kernel_main(pa_t dtb)
     linmap_init(&board);          /* all RAM reachable */
     smp_init_boot_cpu();          /* logical CPU numbers */
     annot_init();                 /* the VMM's device, where there is one */
+    bug_init();                   /* planted bugs; may panic */
     start_memory();               /* page frames */
     mm_init();                    /* address spaces, flush back end */
     mm_cpu_init();

@@ -41,6 +41,7 @@ struct smp_queue {
 struct cpu cpus[MAX_CPUS];
 struct cpumask cpu_online_mask;
 unsigned cpu_count;
+unsigned cpumask_words = CPUMASK_WORDS;
 
 static struct smp_call calls[MAX_CPUS];
 static struct smp_queue queues[MAX_CPUS];
@@ -165,6 +166,7 @@ void smp_init_boot_cpu(void)
     uint64_t self = read_mpidr_el1() & BOARD_MPIDR_AFFINITY_MASK;
 
     cpu_count = board.cpus;
+    cpumask_words = (cpu_count + 63) / 64;
     /* The boot CPU is number 0 wherever the device tree lists it. */
     for (unsigned i = 0; i < cpu_count; i++) {
         if (board.mpidr[i] == self && i != 0) {

@@ -4,6 +4,7 @@
  * table). x8 = number, x0..x5 = arguments, x0 = result or negative errno. What
  * is not listed answers -ENOSYS.
  */
+#include "abi/syscalls.h"
 #include "arch/barrier.h"
 #include "kernel/errno.h"
 #include "kernel/futex.h"
@@ -254,6 +255,10 @@ void syscall_dispatch(struct pt_regs *regs)
     const uint64_t *args = regs->x;
 
     counter_inc(syscalls);
+    if (unlikely(nr >= SYS_SD_FIRST)) {
+        regs->x[0] = (uint64_t)sys_scenario(nr, args[0]);
+        return;
+    }
     /* The groups are ordered by how hot they are in the benchmarks. */
     (void)(syscall_process(nr, args, &result) ||
            syscall_memory(nr, args, &result) ||

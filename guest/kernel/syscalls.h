@@ -56,4 +56,7 @@ int64_t sys_membarrier(uint64_t cmd, uint64_t flags);
 int64_t sys_set_tid_address(uint64_t va);
 int64_t sys_prctl(uint64_t option, uint64_t arg);
 
+/* sys_scenario.c: SYS_SD_*, abi/syscalls.h */
+int64_t sys_scenario(uint64_t nr, uint64_t arg);
+
 #endif

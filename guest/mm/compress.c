@@ -4,9 +4,12 @@
  */
 #include "mm/compress.h"
 
+#include "arch/words.h"
+
 #define MATCH_MIN 2
 #define MATCH_MAX 33
 #define CONTROL_MATCH 0x8000u
+#define PAGE_WORDS (COMPRESS_PAGE / 8)
 
 static unsigned hash_words(uint32_t a, uint32_t b)
 {
@@ -117,13 +120,34 @@ bool compress_expand(const uint32_t *in, size_t size, uint32_t *dst)
     return out == COMPRESS_WORDS;
 }
 
-bool compress_is_same(const uint64_t *src, uint64_t *out_word)
+bool compress_is_fill(const uint64_t *src, struct compress_fill *out_fill)
 {
-    for (unsigned i = 1; i < COMPRESS_PAGE / 8; i++) {
-        if (src[i] != src[0]) {
+    uint64_t rest = src[1];
+    unsigned i;
+
+    for (i = 1; i + WORDS_BLOCK < PAGE_WORDS; i += WORDS_BLOCK) {
+        if (!words_are(src + i, rest)) {
             return false;
         }
     }
-    *out_word = src[0];
+    /* The last block, less than a whole one; some words are seen again. */
+    if (!words_are(src + PAGE_WORDS - WORDS_BLOCK, rest)) {
+        return false;
+    }
+    out_fill->first = src[0];
+    out_fill->rest = rest;
     return true;
+}
+
+void compress_fill_page(const struct compress_fill *fill, uint64_t *dst)
+{
+    uint64_t rest = fill->rest;
+
+    for (uint64_t *p = dst; p < dst + PAGE_WORDS; p += WORDS_BLOCK) {
+#pragma GCC unroll 32
+        for (unsigned i = 0; i < WORDS_BLOCK; i++) {
+            p[i] = rest;
+        }
+    }
+    dst[0] = fill->first;
 }

@@ -46,7 +46,15 @@ size_t compress_page(struct compress_work *work, const uint32_t *src,
                      size_t max);
 /* False: the input is not something compress_page() made. */
 bool compress_expand(const uint32_t *in, size_t size, uint32_t *dst);
-/* True if the page is one 64-bit word repeated. */
-bool compress_is_same(const uint64_t *src, uint64_t *out_word);
+
+/*
+ * A same-filled page: one word repeated, but for the first, where programs
+ * that touch a page and do not use it write. It takes no space and little time.
+ */
+struct compress_fill {
+    uint64_t first, rest;
+};
+bool compress_is_fill(const uint64_t *src, struct compress_fill *out_fill);
+void compress_fill_page(const struct compress_fill *fill, uint64_t *dst);
 
 #endif

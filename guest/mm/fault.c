@@ -167,11 +167,7 @@ static int fault_swap(struct fault *f)
     spin_unlock(f->ptl);
     atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&f->mm->swapped, 1, memory_order_relaxed);
-    swap_free(entry);
-    if (swap_count(entry) == 0) {
-        page_set(page, PG_DIRTY); /* no copy in swap any more */
-        swap_cache_delete(page);
-    }
+    swap_cache_free_use(page);
     page_unlock(page);
     return 0;
 }
@@ -343,7 +339,10 @@ int fault_locked(struct mm *mm, uint64_t va, unsigned flags)
         return r;
     }
     do {
-        f.p = pt_alloc(mm, f.va, &f.ptl);
+        f.p = pt_walk(mm, f.va, &f.ptl);
+        if (f.p == NULL) {
+            f.p = pt_alloc(mm, f.va, &f.ptl);
+        }
         if (f.p == NULL) {
             return -ENOMEM;
         }

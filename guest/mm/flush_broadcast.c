@@ -13,6 +13,7 @@
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
 #include "arch/tlbi.h"
+#include "kernel/bug.h"
 #include "mm/counters.h"
 #include "mm/mm_priv.h"
 
@@ -154,8 +155,14 @@ NOINLINE void flush_bc_page_nosync(struct mm *mm, uint64_t start, uint64_t end)
         flush_bc_mm(mm);
         return;
     }
-    dsb_ishst();
-    counter_inc(dsb_ishst);
+    if (bug_is(BUG_local_instead_of_broadcast)) {
+        tlb_local_flush_pages(asid_of(mm), &range);
+        return;
+    }
+    if (!bug_is(BUG_tlbi_before_store_visible)) {
+        dsb_ishst();
+        counter_inc(dsb_ishst);
+    }
     tlb_range_ops(asid_of(mm), start, (end - start) >> PAGE_SHIFT, &range);
 }
 

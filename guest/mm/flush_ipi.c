@@ -17,6 +17,7 @@
 
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
+#include "kernel/bug.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
 #include "mm/mm_priv.h"
@@ -182,7 +183,9 @@ void flush_ipi_batch(struct tlb_ubc *ubc)
 {
     struct flush_info info = {.mm = NULL};
 
-    flush_multi(&ubc->arch.cpumask, &info);
+    if (!bug_is(BUG_local_instead_of_broadcast)) {
+        flush_multi(&ubc->arch.cpumask, &info);
+    }
     if (cpumask_test(&ubc->arch.cpumask, cpu_id())) {
         flush_self(&info);
     }

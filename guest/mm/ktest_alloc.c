@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the allocators and the compressor. */
+#include "kernel/smp.h"
 #include "mm/compress.h"
 #include "mm/ktest_mm.h"
 #include "mm/swap_store.h"
@@ -14,7 +15,7 @@ const char *test_compress(void)
 {
     struct compress_work *work = kmalloc(sizeof(*work));
     uint32_t *src = kmalloc(PAGE_SIZE), *dst = kmalloc(PAGE_SIZE);
-    uint64_t seed = 1, same;
+    uint64_t seed = 1;
     size_t size;
 
     KTEST_CHECK(work != NULL && src != NULL && dst != NULL);
@@ -34,11 +35,29 @@ const char *test_compress(void)
         src[i] = (uint32_t)(next_random(&seed) * 2654435761U);
     }
     KTEST_CHECK(compress_page(work, src, PAGE_SIZE) == 0);
-    KTEST_CHECK(!compress_is_same((uint64_t *)src, &same));
-    memset(src, 0x5a, PAGE_SIZE);
-    KTEST_CHECK(compress_is_same((uint64_t *)src, &same));
-    KTEST_CHECK(same == 0x5a5a5a5a5a5a5a5aUL);
     kfree(work);
+    kfree(src);
+    kfree(dst);
+    return NULL;
+}
+
+const char *test_fill(void)
+{
+    uint64_t *src = kmalloc(PAGE_SIZE), *dst = kmalloc(PAGE_SIZE);
+    struct compress_fill fill;
+
+    KTEST_CHECK(src != NULL && dst != NULL);
+    memset(src, 0x5a, PAGE_SIZE);
+    for (unsigned i = 0; i < PAGE_SIZE / 8; i++) {
+        src[i] ^= BIT(i % 64);
+        KTEST_CHECK(compress_is_fill(src, &fill) == (i == 0));
+        src[i] ^= BIT(i % 64);
+    }
+    src[0] = 7;
+    memset(dst, 0xee, PAGE_SIZE);
+    KTEST_CHECK(compress_is_fill(src, &fill));
+    compress_fill_page(&fill, dst);
+    KTEST_CHECK(memcmp(src, dst, PAGE_SIZE) == 0);
     kfree(src);
     kfree(dst);
     return NULL;
@@ -98,6 +117,59 @@ const char *test_kmalloc(void)
         }
         kfree(objects[i]);
     }
+    return NULL;
+}
+
+/* On another CPU: what the next allocation gives. */
+static void take_elsewhere(unsigned index, void *arg)
+{
+    struct page **out = arg;
+
+    (void)index;
+    *out = page_alloc(0, 0);
+}
+
+const char *test_shared_frames(void)
+{
+    struct page *first = page_alloc(0, 0), *second = page_alloc(0, 0);
+    struct page *other = NULL;
+    struct ktest_threads t = {.fn = take_elsewhere, .arg = &other, .n = 1};
+    struct page *many[100];
+    uint64_t before = page_free_count();
+
+    if (cpu_count < 2) {
+        page_free(first, 0);
+        page_free(second, 0);
+        KTEST_SKIP("one CPU");
+    }
+    KTEST_CHECK(first != NULL && second != NULL);
+    page_free_shared(first);
+    page_free_shared(second);
+    KTEST_CHECK(page_free_count() == before + 2);
+    KTEST_CHECK(page_alloc(0, 0) == second);
+    page_free_shared(second);
+    /* A thread's stack is a block of its own size, no single frame. */
+    KTEST_CHECK(ktest_threads_start(&t, 1));
+    ktest_threads_join(&t);
+    KTEST_CHECK(other == second);
+    KTEST_CHECK(page_alloc(0, 0) == first);
+    /* More than there is room for. */
+    for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
+        many[i] = page_alloc(0, 0);
+        KTEST_CHECK(many[i] != NULL);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
+        page_free_shared(many[i]);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
+        many[i] = page_alloc(0, 0);
+        KTEST_CHECK(many[i] != NULL && many[i] != first && many[i] != other);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
+        page_free(many[i], 0);
+    }
+    page_free(first, 0);
+    page_free(second, 0);
     return NULL;
 }
 

@@ -184,6 +184,72 @@ const char *test_pageout_shared(void)
     return pageout_and_back(true);
 }
 
+/* Page p is p << 32 all over, but for the first word. */
+static bool fill_same(uint64_t va, uint64_t pages)
+{
+    for (uint64_t p = 0; p < pages; p++) {
+        for (unsigned w = 0; w < PAGE_SIZE / 8; w++) {
+            uint64_t word = w == 0 ? p + 1 : p << 32;
+
+            if (put_user_u64(va + p * PAGE_SIZE + w * 8, word) != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool check_same(uint64_t va, uint64_t pages)
+{
+    for (uint64_t p = 0; p < pages; p++) {
+        for (unsigned w = 0; w < PAGE_SIZE / 8; w++) {
+            uint64_t word;
+
+            if (get_user_u64(&word, va + p * PAGE_SIZE + w * 8) != 0 ||
+                word != (w == 0 ? p + 1 : p << 32)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+const char *test_pageout_fill(void)
+{
+    uint64_t stored = swap_store_pages();
+    struct ktest_counts c;
+
+    KTEST_CHECK(ktest_enter() != NULL);
+    KTEST_CHECK(ktest_map(TEST_VA, 16, false));
+    KTEST_CHECK(fill_same(TEST_VA, 16));
+    for (unsigned round = 0; round < 2; round++) {
+        ktest_counts_start(&c);
+        KTEST_CHECK(sys_madvise(TEST_VA, 16 * PAGE_SIZE, MADV_PAGEOUT) == 0);
+        ktest_counts_stop(&c);
+        KTEST_CHECK(c.at.swap_out == 16 && c.at.swap_same_filled == 16);
+        KTEST_CHECK(swap_store_pages() == stored);
+        KTEST_CHECK(check_same(TEST_VA, 16));
+    }
+    /* One word more, the last, and they are pages like others. */
+    for (uint64_t p = 0; p < 16; p++) {
+        KTEST_CHECK(put_user_u64(TEST_VA + (p + 1) * PAGE_SIZE - 8, 1) == 0);
+    }
+    ktest_counts_start(&c);
+    KTEST_CHECK(sys_madvise(TEST_VA, 16 * PAGE_SIZE, MADV_PAGEOUT) == 0);
+    ktest_counts_stop(&c);
+    KTEST_CHECK(c.at.swap_out == 16 && c.at.swap_same_filled == 0);
+    KTEST_CHECK(swap_store_pages() > stored);
+    for (uint64_t p = 0; p < 16; p++) {
+        uint64_t at = TEST_VA + (p + 1) * PAGE_SIZE - 8, word;
+
+        KTEST_CHECK(get_user_u64(&word, at) == 0 && word == 1);
+        KTEST_CHECK(put_user_u64(at, p << 32) == 0);
+    }
+    KTEST_CHECK(check_same(TEST_VA, 16));
+    ktest_leave();
+    return NULL;
+}
+
 const char *test_pageout_fork(void)
 {
     struct mm *parent = ktest_enter(), *child;

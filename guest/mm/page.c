@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The page allocator: buddy blocks under one lock, and a cache of single
- * frames per CPU so that the lock is taken once per PCP_BATCH frames.
+ * frames per CPU so that the lock is taken once per PCP_BATCH frames. Frames
+ * that reclaim won are shared by all CPUs: somebody waits for them.
  * Depends on lock, percpu; reclaims through reclaim.h when asked to.
  */
 #include "mm/page.h"
@@ -15,6 +16,7 @@
 
 #define PCP_BATCH 32
 #define PCP_HIGH 96
+#define SHARED_HIGH 64
 /* Frames only PAGE_ALLOC_RESERVE may take: swap-out must make progress. */
 #define PAGE_RESERVE 256
 
@@ -36,6 +38,12 @@ static struct list free_area[PAGE_MAX_ORDER + 1]; /* [lock: buddy_lock] */
 static _Atomic uint64_t buddy_free;               /* frames in free_area */
 static uint64_t pages_managed;                    /* [lock: buddy_lock] */
 static struct page_cpu_cache caches[MAX_CPUS];
+static struct {
+    struct spinlock lock;
+    struct list list;       /* [lock] a stack */
+    _Atomic uint32_t count; /* [lock], read without */
+} CACHE_ALIGNED shared = {.lock = SPINLOCK_INIT,
+                          .list = LIST_INIT(shared.list)};
 
 _Static_assert(sizeof(struct page) == 64, "one cache line per frame");
 
@@ -267,13 +275,56 @@ static void cache_give(struct page *page)
     atomic_store_explicit(&cache->count, count, memory_order_relaxed);
 }
 
+static struct page *shared_take(void)
+{
+    struct page *page = NULL;
+    uint32_t count;
+
+    spin_lock(&shared.lock);
+    count = atomic_load_explicit(&shared.count, memory_order_relaxed);
+    if (count != 0) {
+        page = page_of_node(shared.list.next);
+        list_remove(&page->lru);
+        atomic_store_explicit(&page->flags, 0, memory_order_relaxed);
+        atomic_store_explicit(&shared.count, count - 1, memory_order_relaxed);
+    }
+    spin_unlock(&shared.lock);
+    return page;
+}
+
+/* False: there are enough. */
+static bool shared_give(struct page *page)
+{
+    uint32_t count;
+
+    spin_lock(&shared.lock);
+    count = atomic_load_explicit(&shared.count, memory_order_relaxed);
+    if (count < SHARED_HIGH) {
+        atomic_store_explicit(&page->flags, PG_CACHED, memory_order_relaxed);
+        list_push(&shared.list, &page->lru);
+        atomic_store_explicit(&shared.count, count + 1, memory_order_relaxed);
+    }
+    spin_unlock(&shared.lock);
+    return count < SHARED_HIGH;
+}
+
+static struct page *take_one(bool use_reserve)
+{
+    struct page *page = NULL;
+
+    if (atomic_load_explicit(&shared.count, memory_order_relaxed) != 0) {
+        page = shared_take();
+    }
+    return page != NULL ? page : cache_take(use_reserve);
+}
+
 static struct page *take(unsigned order, bool use_reserve)
 {
     struct page *page = NULL;
     uint64_t floor = use_reserve ? 0 : PAGE_RESERVE;
 
     if (order == 0) {
-        return cache_take(use_reserve);
+        return take_one(use_reserve);
     }
     spin_lock(&buddy_lock);
     if (atomic_load_explicit(&buddy_free, memory_order_relaxed) >=
@@ -318,7 +369,8 @@ struct page *page_alloc(unsigned order, unsigned flags)
     return page;
 }
 
-void page_free(struct page *page, unsigned order)
+/* What free frames have in common. */
+static void make_free(struct page *page, unsigned order)
 {
     uint32_t flags = atomic_load_explicit(&page->flags, memory_order_relaxed);
 
@@ -336,6 +388,19 @@ void page_free(struct page *page, unsigned order)
     if (PAGE_JUNK) {
         memset(page_address(page), 0x5a, PAGE_SIZE << order);
     }
+}
+
+void page_free_shared(struct page *page)
+{
+    make_free(page, 0);
+    if (!shared_give(page)) {
+        cache_give(page);
+    }
+}
+
+void page_free(struct page *page, unsigned order)
+{
+    make_free(page, order);
     if (order == 0) {
         cache_give(page);
         return;
@@ -420,7 +485,8 @@ void page_unlock(struct page *page)
 
 uint64_t page_free_count(void)
 {
-    uint64_t n = atomic_load_explicit(&buddy_free, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(&buddy_free, memory_order_relaxed) +
+                 atomic_load_explicit(&shared.count, memory_order_relaxed);
 
     for (unsigned i = 0; i < cpu_count && i < MAX_CPUS; i++) {
         n += atomic_load_explicit(&caches[i].count, memory_order_relaxed);

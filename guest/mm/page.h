@@ -130,6 +130,11 @@ enum page_alloc_flag {
 struct page *page_alloc(unsigned order, unsigned flags);
 /* The block must have count 0 or 1 and no mapping. */
 void page_free(struct page *page, unsigned order);
+/*
+ * The same for one frame that reclaim won: the next allocation of one frame on
+ * any CPU gets it, the last one freed first.
+ */
+void page_free_shared(struct page *page);
 
 /* The linear-map address of 2^order zeroed frames, or NULL. */
 void *page_alloc_virt(unsigned order);

@@ -7,6 +7,7 @@
  */
 #include "mm/reclaim.h"
 
+#include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "mm/counters.h"
 #include "mm/lru.h"
@@ -25,18 +26,26 @@ struct free_batch {
 
 enum verdict { PAGE_FREED, PAGE_KEEP, PAGE_ACTIVATE };
 
+static void free_batch_pages(struct free_batch *batch)
+{
+    for (unsigned i = 0; i < batch->n; i++) {
+        page_clear(batch->pages[i], PG_ACTIVE);
+        page_free_shared(batch->pages[i]);
+    }
+    counter_add(frames_freed, batch->n);
+    batch->n = 0;
+}
+
 static void free_batch_flush(struct free_batch *batch, bool full)
 {
     if (full && current()->tlb_ubc.flush_required) {
         counter_inc(batch_flush_31);
     }
-    try_to_unmap_flush();
-    for (unsigned i = 0; i < batch->n; i++) {
-        page_clear(batch->pages[i], PG_ACTIVE);
-        page_free(batch->pages[i], 0);
+    if (bug_is(BUG_free_before_flush)) {
+        free_batch_pages(batch); /* somebody may still use them */
     }
-    counter_add(frames_freed, batch->n);
-    batch->n = 0;
+    try_to_unmap_flush();
+    free_batch_pages(batch);
 }
 
 /* Writes a dirty, unmapped page to swap. */
@@ -99,10 +108,11 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
 
 unsigned reclaim_pages(struct list *pages, bool ignore_references)
 {
-    struct free_batch batch = {.n = 0};
+    struct free_batch batch; /* pages[] need not be cleared */
     unsigned freed = 0;
     bool nested = current()->tlb_ubc.in_reclaim;
 
+    batch.n = 0;
     current()->tlb_ubc.in_reclaim = true;
     counter_inc(pageout_calls);
     while (!list_empty(pages)) {

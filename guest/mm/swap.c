@@ -18,19 +18,20 @@
 #define SLOT_LOCKS 128
 #define SLOTS_PER_PAGE (PAGE_SIZE / sizeof(struct swap_slot))
 #define SLOT_BATCH 32
-#define SIZE_SAME 1 /* data is the repeated word itself */
+#define SIZE_FILL 1 /* data is the contents themselves */
 
 struct swap_slot {
     uint32_t count; /* [slot lock] */
-    uint32_t size;  /* [page lock] bytes; SIZE_SAME; 0: nothing stored */
+    uint32_t size;  /* [page lock] bytes; SIZE_FILL; 0: nothing stored */
     union {
         void *chunk;
-        uint64_t word;
+        struct compress_fill fill;
         uint64_t next_free; /* [free_lock] */
     } data;
     struct page *cache; /* [slot lock] */
-    uint64_t reserved;
 };
+
+_Static_assert(sizeof(struct swap_slot) == 32, "they fill a page");
 
 struct slot_cache {
     unsigned n;
@@ -136,7 +137,7 @@ static void slot_give(uint64_t entry)
 
 static void drop_data(struct swap_slot *slot)
 {
-    if (slot->size > SIZE_SAME) {
+    if (slot->size > SIZE_FILL) {
         swap_store_free(slot->data.chunk);
     }
     slot->size = 0;
@@ -266,6 +267,27 @@ bool swap_cache_remove_last(struct page *page)
     return true;
 }
 
+void swap_cache_free_use(struct page *page)
+{
+    uint64_t entry = page->private;
+    struct swap_slot *slot = slot_of(entry);
+    struct spinlock *lock = slot_lock(entry);
+    bool last;
+
+    ASSERT(slot->cache == page && slot->count != 0);
+    last = --slot->count == 0;
+    if (last) {
+        page_set(page, PG_DIRTY);
+        slot->cache = NULL;
+        page->private = 0;
+        page_clear(page, PG_SWAPCACHE);
+    }
+    slot_unlock_put(slot, entry, lock);
+    if (last) {
+        page_put(page);
+    }
+}
+
 void swap_cache_try_drop(struct page *page)
 {
     if (!page_test(page, PG_SWAPCACHE) || !page_trylock(page)) {
@@ -293,13 +315,14 @@ bool swap_write(struct page *page)
     struct compress_work *work;
     size_t size = 0;
     void *chunk;
-    uint64_t word;
+    struct compress_fill fill;
 
     drop_data(slot);
     counter_inc(swap_out);
-    if (compress_is_same(src, &word)) {
-        slot->data.word = word;
-        slot->size = SIZE_SAME;
+    if (compress_is_fill(src, &fill)) {
+        counter_inc(swap_same_filled);
+        slot->data.fill = fill;
+        slot->size = SIZE_FILL;
         return true;
     }
     work = works[cpu_id()]; /* not preempted until the copy is made */
@@ -323,12 +346,8 @@ bool swap_write(struct page *page)
 
 static void read_data(const struct swap_slot *slot, void *dst)
 {
-    if (slot->size == SIZE_SAME) {
-        uint64_t *to = dst;
-
-        for (unsigned i = 0; i < PAGE_SIZE / 8; i++) {
-            to[i] = slot->data.word;
-        }
+    if (slot->size == SIZE_FILL) {
+        compress_fill_page(&slot->data.fill, dst);
     } else if (slot->size == PAGE_SIZE) {
         memcpy(dst, slot->data.chunk, PAGE_SIZE);
     } else if (slot->size == 0 ||
@@ -343,6 +362,13 @@ struct page *swap_in_page(uint64_t entry, bool *out_no_memory)
     struct page *page = NULL, *fresh_page = NULL;
     struct spinlock *lock;
 
+    /* Mostly it must be read in: a guess spares looking twice. */
+    if (__atomic_load_n(&slot->cache, __ATOMIC_RELAXED) == NULL) {
+        fresh_page = page_alloc(0, 0);
+        if (fresh_page != NULL) {
+            page_trylock(fresh_page);
+        }
+    }
     for (;;) {
         lock = slot_lock(entry);
         page = slot->cache;

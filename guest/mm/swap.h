@@ -34,6 +34,11 @@ void swap_cache_delete(struct page *page);
  */
 bool swap_cache_remove_last(struct page *page);
 /*
+ * Drops a use of the page's slot. If it was the last, the page leaves the
+ * cache, dirty since no copy of it is left.
+ */
+void swap_cache_free_use(struct page *page);
+/*
  * Not locked: an unmapped page whose slot nobody names any more leaves the
  * cache, unless somebody holds its lock.
  */
