@@ -95,7 +95,7 @@ void det_pte_updates(struct vcpu *vcpu, gpa_t pa);
 void det_pte_read(struct vcpu *vcpu, gpa_t pa, uint64_t *inout);
 /* A walk ended at this descriptor; a translation of va may be hot. */
 void det_walked(struct vcpu *vcpu, gva_t va, const struct walk_result *w);
-/* An entry was inserted: others may translate the same address. */
-void det_inserted(struct vcpu *vcpu, gva_t va);
+/* This entry was inserted: others may translate some of its addresses. */
+void det_inserted(struct vcpu *vcpu, const struct tlb_entry *entry);
 
 #endif

@@ -287,6 +287,11 @@ void exec_views_invalidate_page(struct exec_views *views, uint64_t page)
     uv_mutex_unlock(&views->lock);
 }
 
+void exec_views_forget_page(struct exec_views *views, uint64_t page)
+{
+    atomic_store_explicit(&views->pages[page].view, NULL, memory_order_relaxed);
+}
+
 void exec_views_invalidate_all(struct exec_views *views)
 {
     /* release: pairs with the acquire in get(). */

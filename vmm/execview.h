@@ -87,6 +87,9 @@ gpa_t exec_views_variant(struct exec_views *views, const struct exec_view *view,
 void exec_views_invalidate_page(struct exec_views *views, uint64_t page);
 void exec_views_invalidate_all(struct exec_views *views);
 
+/* The first, while nobody else uses the views: without the lock. */
+void exec_views_forget_page(struct exec_views *views, uint64_t page);
+
 /* --- with every vCPU stopped and its engine's code flushed --- */
 
 /* Forgets every view. Pointers to views become invalid. */

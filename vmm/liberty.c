@@ -93,13 +93,15 @@ void liberty_apply(struct det *det, struct vcpu *target)
     wake_waiting(det);
 }
 
+/* What the ticket stands for, and nothing beyond: others are not waiting. */
 static void force(struct det *det, struct vcpu *issuer, uint64_t ticket)
 {
     for (unsigned i = 0; i < det->cpus; i++) {
         if (owes(det->vm->vcpu[i], issuer, ticket)) {
-            liberty_apply(det, det->vm->vcpu[i]);
+            shootdown_apply_of(det->vm->vcpu[i], issuer->id, ticket);
         }
     }
+    wake_waiting(det);
 }
 
 void liberty_force(struct det *det, struct vcpu *issuer)
@@ -258,14 +260,15 @@ void det_pte_read(struct vcpu *vcpu, gpa_t pa, uint64_t *inout)
     }
 }
 
-static void show_hidden(struct det *det, struct vcpu *vcpu)
+/* asks: whether it may be now; else only the bound is looked at. */
+static void show_hidden(struct det *det, struct vcpu *vcpu, bool asks)
 {
     if (!det->hidden || !pte_buffer_pending(det->hidden)) {
         return;
     }
     /* In the end every store is seen (the observers are coherent). */
     if (det->steps - det->hidden_since > HIDDEN_STEPS ||
-        det_liberty(det, HW_pte_delay, CHOICE_visible, 2) == 0) {
+        (asks && det_liberty(det, HW_pte_delay, CHOICE_visible, 2) == 0)) {
         (void)pte_buffer_show_oldest(det->hidden);
         event_emit(vcpu->events, vcpu->id, EVENT_pte_visible, 0, VM_CPUS_MAX,
                    pte_buffer_pending(det->hidden));
@@ -333,7 +336,6 @@ void liberty_at_point(struct det *det, struct vcpu *vcpu,
     if (inval_pending(vcpu->inval) && !applies_later(det)) {
         liberty_apply(det, vcpu);
     }
-    show_hidden(det, vcpu);
     switch (event) {
     case CHOICE_EVENT_PTE_STORE:
     case CHOICE_EVENT_TLBI:
@@ -342,6 +344,7 @@ void liberty_at_point(struct det *det, struct vcpu *vcpu,
     case CHOICE_EVENT_NOTE:
     case CHOICE_EVENT_FAULT:
     case CHOICE_EVENT_UNKNOWN:
+        show_hidden(det, vcpu, true);
         prefetch(det);
         evict(det, vcpu);
         break;
@@ -349,6 +352,7 @@ void liberty_at_point(struct det *det, struct vcpu *vcpu,
     case CHOICE_EVENT_IPI:
     case CHOICE_EVENT_SPIN:
     case CHOICE_EVENTS:
+        show_hidden(det, vcpu, false);
         break;
     }
 }
@@ -378,21 +382,47 @@ void det_asid_changes(struct vcpu *vcpu)
     }
 }
 
-void det_inserted(struct vcpu *vcpu, gva_t va)
+/* Entries that a look-up would prefer to a block that has just come in. */
+struct conflict {
+    struct vcpu *vcpu;
+    const struct tlb_entry *block;
+    bool found; /* there is one */
+    bool drop;  /* the block wins */
+};
+
+static bool in_block(void *opaque, struct tlb_entry *entry)
+{
+    struct conflict *c = opaque;
+    const struct tlb_entry *block = c->block;
+
+    if (entry->t.page_shift < block->t.page_shift &&
+        entry->va >> block->t.page_shift == block->va >> block->t.page_shift &&
+        (entry->t.global || block->t.global || entry->asid == block->asid)) {
+        c->found = true;
+        if (c->drop) {
+            translate_drop(c->vcpu, entry);
+        }
+    }
+    return !c->found || c->drop;
+}
+
+/*
+ * Chosen when a block comes in beside smaller entries, once for all of them: a
+ * look-up must not ask. A smaller one never comes in beside a block that a
+ * look-up would have found, so this is all there is.
+ */
+void det_inserted(struct vcpu *vcpu, const struct tlb_entry *entry)
 {
     struct det *det = vcpu->vm->det;
-    struct tlb_entry *entries[4];
-    unsigned n, k;
+    struct conflict c = {.vcpu = vcpu, .block = entry};
 
-    if (det->hw->mode[HW_multi_size] == HW_OFF) {
+    if (det->hw->mode[HW_multi_size] == HW_OFF ||
+        entry->t.page_shift == MMU_PAGE_SHIFT) {
         return;
     }
-    n = tlb_matching(vcpu->tlb, va, vcpu->regime.asid, entries,
-                     G_N_ELEMENTS(entries));
-    k = n > 1 ? det_liberty(det, HW_multi_size, CHOICE_size, n) : 0;
-    for (unsigned i = 0; k && i < n; i++) {
-        if (i != k) {
-            translate_drop(vcpu, entries[i]);
-        }
+    tlb_foreach(vcpu->tlb, in_block, &c);
+    if (c.found && det_liberty(det, HW_multi_size, CHOICE_size, 2)) {
+        c.drop = true;
+        tlb_foreach(vcpu->tlb, in_block, &c);
     }
 }

@@ -22,27 +22,50 @@ static void relax(unsigned spins)
 #endif
 }
 
+/* Applies what was taken from the vCPU's queue. */
+static void apply(struct vcpu *vcpu, const struct inval_item *item)
+{
+    size_t n =
+        translate_invalidate(vcpu, &item->op, item->issuer, item->ticket);
+
+    event_emit(vcpu->events, vcpu->id, EVENT_apply, 0, item->issuer,
+               item->ticket, item->op.kind, n);
+    /* Acknowledged only now: whoever reads it may free the frame. */
+    uv_mutex_lock(&vcpu->inval_lock);
+    inval_acknowledge(vcpu->inval, item->issuer, item->ticket);
+    uv_mutex_unlock(&vcpu->inval_lock);
+}
+
 void shootdown_apply(struct vcpu *vcpu)
 {
     struct inval_item item;
     bool more;
 
     for (;;) {
-        size_t n;
-
         uv_mutex_lock(&vcpu->inval_lock);
         more = inval_take(vcpu->inval, &item);
         uv_mutex_unlock(&vcpu->inval_lock);
         if (!more) {
             return;
         }
-        n = translate_invalidate(vcpu, &item.op, item.issuer, item.ticket);
-        event_emit(vcpu->events, vcpu->id, EVENT_apply, 0, item.issuer,
-                   item.ticket, item.op.kind, n);
-        /* Acknowledged only now: whoever reads it may free the frame. */
+        apply(vcpu, &item);
+    }
+}
+
+void shootdown_apply_of(struct vcpu *vcpu, uint32_t issuer, uint64_t ticket)
+{
+    struct inval_item item;
+    bool more;
+
+    for (;;) {
         uv_mutex_lock(&vcpu->inval_lock);
-        inval_acknowledge(vcpu->inval, item.issuer, item.ticket);
+        more = inval_acknowledged(vcpu->inval, issuer) < ticket &&
+               inval_take_of(vcpu->inval, issuer, &item);
         uv_mutex_unlock(&vcpu->inval_lock);
+        if (!more) {
+            return;
+        }
+        apply(vcpu, &item);
     }
 }
 

@@ -24,6 +24,8 @@ void shootdown_dsb(struct vcpu *vcpu, const struct insn *insn, gva_t pc);
 void shootdown_drain(struct vcpu *vcpu);
 /* Applies the invalidations that this vCPU owes, now. */
 void shootdown_apply(struct vcpu *vcpu);
+/* Those that this issuer asked for, up to this ticket, and no others. */
+void shootdown_apply_of(struct vcpu *vcpu, uint32_t issuer, uint64_t ticket);
 /* An IC operation was performed by this vCPU; others follow by its DSB. */
 void shootdown_icache(struct vcpu *vcpu);
 

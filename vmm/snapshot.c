@@ -207,7 +207,7 @@ void snapshot_restore(struct snapshot *s)
         memcpy(vm->ram.host + (copy->page << MMU_PAGE_SHIFT), copy->bytes,
                MMU_PAGE_SIZE);
         vm->written[copy->page] &= (uint8_t)~WRITTEN_SINCE;
-        exec_views_invalidate_page(vm->views, copy->page);
+        exec_views_forget_page(vm->views, copy->page);
     }
     g_array_set_size(s->dirty, 0);
     for (guint i = 0; i < s->new_tables->len; i++) {

@@ -164,8 +164,8 @@ static struct tlb_entry *insert(struct vcpu *vcpu, gva_t va,
         drop_entry(vcpu, &evicted);
     }
     if (vcpu->vm->det) {
-        det_inserted(vcpu, va);
-        /* Another entry for the address may have been preferred. */
+        det_inserted(vcpu, entry);
+        /* Look-ups may prefer another entry for the address. */
         entry = (struct tlb_entry *)tlb_peek(vcpu->tlb, va, vcpu->regime.asid);
     }
     return entry;
@@ -310,6 +310,9 @@ static void check(struct vcpu *vcpu, gva_t va, const struct access *access,
         translate_drop(vcpu, *entry);
         *entry = insert(vcpu, va, &w.t, pc, EVENT_fill);
         *t = &(*entry)->t;
+        /* Not what was inserted, if break-before-make was skipped. */
+        result->fault = translation_check(*t, access);
+        result->level = (*t)->level;
     }
 }
 

@@ -284,6 +284,7 @@ bool vm_replay(struct vm *vm, const struct schedule *schedule, GError **error)
 void vm_take_session(struct vm *vm, struct session *out_session)
 {
     *out_session = vm->session;
+    out_session->last.finding = vm->finding;
     vm->session = (struct session){0};
 }
 

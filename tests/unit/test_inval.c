@@ -236,6 +236,49 @@ START_TEST(a_rolled_back_queue_owes_what_it_owed)
 }
 END_TEST
 
+START_TEST(one_issuers_operations_can_be_taken_past_those_of_others)
+{
+    struct inval_queue *queue = inval_queue_new(3, 5);
+    struct inval_item item;
+
+    post(queue, 0, 7); /* the ring wraps from here */
+    ck_assert(inval_take(queue, &item));
+    inval_acknowledge(queue, item.issuer, item.ticket);
+    for (uint64_t ticket = 8; ticket < 10; ticket++) {
+        post(queue, 0, ticket);
+        post(queue, 1, ticket);
+    }
+    post(queue, 0, 10);
+    ck_assert(inval_checkpoint(queue));
+    for (unsigned round = 0; round < 2; round++) {
+        for (uint64_t ticket = 8; ticket < 10; ticket++) {
+            ck_assert(inval_take_of(queue, 1, &item));
+            ck_assert_uint_eq(item.issuer, 1);
+            ck_assert_uint_eq(item.ticket, ticket);
+            ck_assert_uint_eq(item.op.va, ticket << 12);
+            inval_acknowledge(queue, item.issuer, item.ticket);
+        }
+        ck_assert(!inval_take_of(queue, 1, &item));
+        ck_assert(!inval_take_of(queue, 2, &item));
+        ck_assert(!inval_owed(queue, 1));
+        ck_assert_uint_eq(inval_acknowledged(queue, 0), 7);
+        for (uint64_t ticket = 8; ticket < 11; ticket++) {
+            ck_assert(inval_take(queue, &item));
+            ck_assert_uint_eq(item.issuer, 0);
+            ck_assert_uint_eq(item.ticket, ticket);
+        }
+        inval_rollback(queue);
+        ck_assert_uint_eq(inval_pending(queue), 5);
+    }
+    post(queue, 2, 1); /* overflows */
+    ck_assert(inval_take_of(queue, 1, &item));
+    ck_assert_uint_eq(item.issuer, INVAL_EVERYONE);
+    inval_acknowledge(queue, item.issuer, item.ticket);
+    ck_assert(!inval_owed(queue, 0) && !inval_owed(queue, 2));
+    inval_queue_free(queue);
+}
+END_TEST
+
 START_TEST(queues_and_domains_of_nothing_are_refused)
 {
     ck_assert_ptr_null(inval_queue_new(0, 4));
@@ -467,6 +510,8 @@ int main(void)
     tcase_add_test(queue, a_copy_of_a_queue_owes_the_same);
     tcase_add_test(queue, a_look_at_what_waits_takes_nothing);
     tcase_add_test(queue, a_rolled_back_queue_owes_what_it_owed);
+    tcase_add_test(queue,
+                   one_issuers_operations_can_be_taken_past_those_of_others);
     tcase_add_test(queue, queues_and_domains_of_nothing_are_refused);
     suite_add_tcase(suite, queue);
 

@@ -15,6 +15,8 @@
 /* Runs between two calls of progress() without an improvement. */
 #define PROGRESS_EVERY 64u
 #define OPERATIONS_BLOCK 16u
+/* Of one pass, without an improvement. */
+#define GUESSES 1500u
 
 static struct minimize_cost cost_of(const struct minimize_run *run)
 {
@@ -302,6 +304,44 @@ static bool omit_operations(struct minimizer *m)
     return better;
 }
 
+/*
+ * Out of a local minimum, where no single block can go: some of the switches,
+ * drawn, and as often as not one of them to another vCPU or a little earlier
+ * or later.
+ */
+static bool guess(struct minimizer *m)
+{
+    for (unsigned i = 0; i < GUESSES && !exhausted(m); i++) {
+        GArray *candidate = minimize_copy(m);
+        uint64_t keep = 1 + prng_below(&m->prng, 7); /* of 8 */
+        guint kept = 0;
+
+        for (guint j = 0; j < candidate->len; j++) {
+            if (prng_below(&m->prng, 8) < keep) {
+                *minimize_entry(candidate, kept++) =
+                    *minimize_entry(candidate, j);
+            }
+        }
+        g_array_set_size(candidate, kept);
+        if (kept && prng_below(&m->prng, 2)) {
+            struct choice_entry *entry =
+                minimize_entry(candidate, (guint)prng_below(&m->prng, kept));
+
+            if (entry->kind == CHOICE_vcpu && prng_below(&m->prng, 2)) {
+                entry->vcpu =
+                    (uint16_t)(1 + prng_below(&m->prng, m->ops->vcpus));
+            } else {
+                entry->ordinal += (uint32_t)prng_below(&m->prng, 9);
+                entry->ordinal -= MIN(entry->ordinal - 1, 4);
+            }
+        }
+        if (minimize_try(m, candidate)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct {
     const char *name;
     bool (*run)(struct minimizer *m);
@@ -314,6 +354,7 @@ static const struct {
     {"lower values", lower_values},
     {"shorten", minimize_shorten},
     {"omit operations", omit_operations},
+    {"guess", guess},
 };
 
 void minimize(struct schedule *schedule, const struct minimize_ops *ops,
@@ -333,6 +374,7 @@ void minimize(struct schedule *schedule, const struct minimize_ops *ops,
         return;
     }
     m.pass = "reproduce";
+    prng_seed(&m.prng, 1);
     m.tried = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     adopt(&m, &first, m.without);
     out->reproduced = true;

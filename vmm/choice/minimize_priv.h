@@ -4,6 +4,7 @@
 #define CHOICE_MINIMIZE_PRIV_H
 
 #include "choice/minimize.h"
+#include "choice/prng.h"
 
 #define MINIMIZE_VCPUS_MAX 512u
 
@@ -12,6 +13,7 @@ struct minimize_cost {
 };
 
 struct minimizer {
+    struct prng prng; /* of guesses: always the same */
     const struct minimize_ops *ops;
     void *opaque;
     struct minimize_result *out;

@@ -11,6 +11,12 @@
 #define SPIN_BASE (UINT64_C(1) << 62)
 /* Picks that a spinning vCPU waits at the bottom before it draws again. */
 #define POS_SPIN_WAIT 64u
+/*
+ * Picks after which everybody draws again: of vCPUs that poll with events, one
+ * is always above the lowest priority, and who has that may be the one that
+ * they poll for.
+ */
+#define POS_REDRAW 4096u
 
 struct pos_source {
     struct choice_source base;
@@ -110,6 +116,9 @@ static unsigned pos_choose(struct choice_source *source, enum choice_kind kind,
     for (unsigned i = 0; i < n; i++) {
         uint64_t priority;
 
+        if (self->picks % POS_REDRAW == POS_REDRAW - 1) {
+            draw(self, &candidates[i], true);
+        }
         redraw(self, &candidates[i]);
         priority = self->priority[source_slot(candidates[i].vcpu)];
         if (priority > best) {

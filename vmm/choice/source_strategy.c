@@ -13,7 +13,7 @@ static const uint8_t plain_odds[CHOICE_KINDS] = {
     [CHOICE_quantum] = 128,   [CHOICE_apply] = 192,  [CHOICE_wait] = 192,
     [CHOICE_prefetch] = 192,  [CHOICE_evict] = 192,  [CHOICE_visible] = 192,
     [CHOICE_irq] = 192,       [CHOICE_tables] = 192, [CHOICE_asid] = 192,
-    [CHOICE_literal] = 192,   [CHOICE_size] = 192,   [CHOICE_dirty] = 192,
+    [CHOICE_literal] = 192,   [CHOICE_size] = 192, 
     [CHOICE_operation] = 240,
 };
 
