@@ -7,8 +7,8 @@
  *   posted ----> taken ----> acknowledged
  *   (issuer)     (target)    (target, after it has applied it)
  *
- * Per issuer three tickets tell how far each step got. Items leave in order
- * of arrival, so one issuer's tickets rise at each step, and "acknowledged" is
+ * Per issuer three tickets tell how far each step got. One issuer's items leave
+ * in order of arrival, so its tickets rise at each step, and "acknowledged" is
  * the whole answer to that issuer's DSB.
  */
 #include "mmu/inval.h"
@@ -177,6 +177,30 @@ bool inval_take(struct inval_queue *queue, struct inval_item *out)
         queue->flushes++;
         return true;
     }
+    queue->head = (queue->head + 1) % queue->capacity;
+    queue->count--;
+    return true;
+}
+
+bool inval_take_of(struct inval_queue *queue, uint32_t issuer,
+                   struct inval_item *out)
+{
+    unsigned index = 0;
+
+    if (queue->collapsed) {
+        return inval_take(queue, out);
+    }
+    while (index < queue->count && item_at(queue, index)->issuer != issuer) {
+        index++;
+    }
+    if (index == queue->count) {
+        return false;
+    }
+    *out = *item_at(queue, index);
+    for (; index; index--) {
+        *item_at(queue, index) = *item_at(queue, index - 1);
+    }
+    queue->changed = true;
     queue->head = (queue->head + 1) % queue->capacity;
     queue->count--;
     return true;

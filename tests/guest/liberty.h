@@ -11,6 +11,7 @@
 #ifndef TESTS_GUEST_LIBERTY_H
 #define TESTS_GUEST_LIBERTY_H
 
+#include "abi/annot.h"
 #include "guest.h"
 
 #define LIBERTY_CPUS 3
@@ -153,15 +154,25 @@ static inline void show(const struct outcome *o)
     print("INFO: %s %u of %u\n", o->name, o->seen, o->of);
 }
 
+static inline void mark(uint64_t value)
+{
+    *(volatile uint64_t *)(BOARD_ANNOT_BASE + ANNOT_REG_MARK) = value;
+}
+
+/* Ends with the mark at which a snapshot may be taken. */
 static inline void liberty_begin(const char *name)
 {
+    struct trap t;
+
     if (cpu_count() < LIBERTY_CPUS) {
         print("SKIP: needs 3 CPUs\n");
         finish(name);
     }
     for (unsigned cpu = 1; cpu < LIBERTY_CPUS; cpu++) {
         cpu_start(cpu, serve);
+        (void)on(cpu, touch, WINDOW_VA);
     }
+    (void)probe(mark, ANNOT_MARK_BEGIN, &t); /* QEMU has no such device */
 }
 
 #endif

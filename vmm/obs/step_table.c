@@ -11,19 +11,23 @@
 
 #define TABLE_WIDTH 80u
 #define STEP_WIDTH 5u
+/* A cell may run over into the next ones: they are empty in its line. */
 #define CELL_MIN 14u
-#define CELL_MAX 22u
-#define SITE_MIN 12u
+#define CELL_MAX 20u
+#define SITE_MIN 18u
 /* A longer run is not one to read. */
 #define ROWS_MAX 2000u
 
 #define DESC_VALID_BIT UINT64_C(1)
 #define PAGE_NUMBER(address) ((address) >> 12)
+/* Enough of a virtual page to tell it from the others of one program. */
+#define SHORT_PAGE(va) (PAGE_NUMBER(va) & 0xfffff)
 
 struct row {
     unsigned vcpu;
     char *what;
-    uint64_t pc; /* 0: no instruction of the guest */
+    uint64_t pc;    /* 0: no instruction of the guest */
+    unsigned drops; /* translations lost in a row, all of them in this one */
 };
 
 struct step_table {
@@ -80,12 +84,12 @@ static char *event_text(const struct event *e)
         return is_user(a[0])
                    ? g_strdup_printf("%s %" PRIx64 ">%" PRIx64,
                                      e->kind == EVENT_fill ? "fill" : "pref",
-                                     PAGE_NUMBER(a[0]), PAGE_NUMBER(a[2]))
+                                     SHORT_PAGE(a[0]), PAGE_NUMBER(a[2]))
                    : NULL;
     case EVENT_evict:
     case EVENT_invalidate:
         return is_user(a[0])
-                   ? g_strdup_printf("drop %" PRIx64, PAGE_NUMBER(a[0]))
+                   ? g_strdup_printf("drop %" PRIx64, SHORT_PAGE(a[0]))
                    : NULL;
     case EVENT_tlbi:
         return g_strdup_printf("TLBI %s", tlbi_encoding_name((unsigned)a[0]));
@@ -96,7 +100,7 @@ static char *event_text(const struct event *e)
     case EVENT_fault:
         return a[0] == FAULT_SVC
                    ? g_strdup("svc")
-                   : g_strdup_printf("fault %" PRIx64, PAGE_NUMBER(a[2]));
+                   : g_strdup_printf("fault %" PRIx64, SHORT_PAGE(a[2]));
     case EVENT_irq_take:
         return g_strdup("interrupt");
     case EVENT_ipi_send:
@@ -120,6 +124,11 @@ static char *event_text(const struct event *e)
     }
 }
 
+static bool is_drop(enum event_kind kind)
+{
+    return kind == EVENT_evict || kind == EVENT_invalidate;
+}
+
 static bool has_site(enum event_kind kind)
 {
     return kind == EVENT_pte_store || kind == EVENT_tlbi || kind == EVENT_dsb ||
@@ -139,6 +148,19 @@ static void add_event(void *opaque, const struct event *event)
         return;
     }
     row.what = event_text(event);
+    row.drops = row.what && is_drop(event->kind);
+    if (row.drops && table->rows->len) {
+        struct row *last =
+            &g_array_index(table->rows, struct row, table->rows->len - 1);
+
+        if (last->drops && last->vcpu == row.vcpu) {
+            last->drops++;
+            g_free(last->what);
+            g_free(row.what);
+            last->what = g_strdup_printf("drop %u pages", last->drops);
+            return;
+        }
+    }
     if (row.what) {
         row.pc = has_site(event->kind) ? event->pc : 0;
         g_array_append_val(table->rows, row);
@@ -262,6 +284,8 @@ char *step_table_text(const struct step_table *table)
         }
         end_line(text, line);
     }
+    g_string_append(text, "\nfill: virtual page (its last five digits) > "
+                          "frame; pte: frame\n");
     if (table->left_out) {
         g_string_append_printf(text, "      ... and %" PRIu64 " more\n",
                                table->left_out);

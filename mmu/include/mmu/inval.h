@@ -52,6 +52,13 @@ bool inval_post(struct inval_queue *queue, uint32_t issuer, uint64_t ticket,
  * the order of taking, as a ticket stands for all the issuer's before it.
  */
 bool inval_take(struct inval_queue *queue, struct inval_item *out);
+/*
+ * The same for the oldest one of this issuer, past older ones of others:
+ * nothing orders what two issuers ask for. When the queue has overflowed, the
+ * item that stands for all of it.
+ */
+bool inval_take_of(struct inval_queue *queue, uint32_t issuer,
+                   struct inval_item *out);
 /* Item `index` of those waiting, 0 the oldest, without taking it. */
 bool inval_peek(const struct inval_queue *queue, unsigned index,
                 struct inval_item *out);
