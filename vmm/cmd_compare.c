@@ -175,8 +175,9 @@ static void print_table(const struct vm_config *config, const struct row *rows)
         }
     }
     printf("flushes: waits for other CPUs in the whole run, counted by the "
-           "guest. us/call,\nwall s (boot included) and MIPS: host time of "
-           "this emulator.\n");
+           "guest. us/call%s\nwall s (boot included) and MIPS: host time of "
+           "this emulator.\n",
+           is_parallel ? "," : "\nis virtual time, of round costs;");
 }
 
 /* --- the runs --- */

@@ -75,6 +75,29 @@ static bool is_complete(struct det *det, const struct vcpu *issuer,
     return true;
 }
 
+/* What the vCPU stored and what it may have seen of others' stores. */
+static void show_stores(struct det *det, struct vcpu *vcpu)
+{
+    if (det->hidden && pte_buffer_drain(det->hidden, vcpu->id)) {
+        event_emit(vcpu->events, vcpu->id, EVENT_pte_visible, 0, vcpu->id,
+                   pte_buffer_pending(det->hidden));
+    }
+}
+
+static void prefetch(struct det *det);
+
+/*
+ * All TLBIs that the DSB waits for are applied. Its stores show last: whoever
+ * left out the DSB before the TLBI may see the old entry cached in between.
+ */
+static void complete_dsb(struct det *det, struct vcpu *vcpu)
+{
+    if (det->hidden && pte_buffer_pending_of(det->hidden, vcpu->id)) {
+        prefetch(det);
+    }
+    show_stores(det, vcpu);
+}
+
 static void wake_waiting(struct det *det)
 {
     for (unsigned i = 0; det->waiting && i < det->cpus; i++) {
@@ -82,6 +105,7 @@ static void wake_waiting(struct det *det)
 
         if (det->v[i].state == DET_WAITING &&
             is_complete(det, vcpu, det->v[i].wait_ticket)) {
+            complete_dsb(det, vcpu);
             det_waited(det, vcpu);
         }
     }
@@ -142,15 +166,6 @@ static bool applies_later(struct det *det)
     return det_liberty(det, knob, CHOICE_apply, 2) != 0;
 }
 
-static void show_stores(struct det *det, struct vcpu *vcpu)
-{
-    if (det->hidden && pte_buffer_pending_of(det->hidden, vcpu->id)) {
-        (void)pte_buffer_drain(det->hidden, vcpu->id);
-        event_emit(vcpu->events, vcpu->id, EVENT_pte_visible, 0, vcpu->id,
-                   pte_buffer_pending(det->hidden));
-    }
-}
-
 /* Instruction caches take no liberties: everybody looks again now. */
 static void flush_icaches(struct det *det)
 {
@@ -173,10 +188,10 @@ bool det_dsb(struct vcpu *vcpu, bool shows_stores, bool waits, gva_t pc,
     struct det_vcpu *me = &det->v[vcpu->id];
     uint64_t ticket = vcpu->ticket;
 
-    if (shows_stores) {
-        show_stores(det, vcpu);
-    }
-    if (!waits) {
+    if (!waits) { /* one that waits for TLBIs is always one for stores */
+        if (shows_stores) {
+            show_stores(det, vcpu);
+        }
         return false;
     }
     if (vcpu->icache_owed) {
@@ -198,10 +213,12 @@ bool det_dsb(struct vcpu *vcpu, bool shows_stores, bool waits, gva_t pc,
         }
     }
     if (is_complete(det, vcpu, ticket)) {
+        complete_dsb(det, vcpu);
         return false;
     }
     if (det_liberty(det, HW_defer, CHOICE_wait, 2) == 0) {
         force(det, vcpu, ticket);
+        complete_dsb(det, vcpu);
         return false;
     }
     me->state = DET_WAITING;

@@ -253,6 +253,11 @@ static void det_free(struct sched *base)
     g_free(det);
 }
 
+static uint64_t vcpu_now_ns(void *opaque, unsigned id)
+{
+    return det_now_ps(opaque, id) / 1000;
+}
+
 struct sched *sched_det_new(struct vm *vm)
 {
     static const struct sched_ops ops = {
@@ -292,6 +297,7 @@ struct sched *sched_det_new(struct vm *vm)
         det->hidden_saved = pte_buffer_new(vm->cpus, HIDDEN_STORES);
     }
     det->first_timer_ps = DET_NEVER;
+    events_set_clock(vm->events, vcpu_now_ns, det);
     vm->det = det;
     return &det->base;
 }

@@ -323,7 +323,8 @@ void vm_collect(struct vm *vm, struct vm_totals *out)
         .has_exit_status = status >= 0,
         .exit_status = status,
         .wall_ns = vm->stop_ns - vm->start_ns,
-        .guest_ns = vm->stop_ns - vm->start_ns,
+        .guest_ns =
+            vm->det ? det_time_ns(vm->det) : vm->stop_ns - vm->start_ns,
         .workers = vm->config->workers,
         .console_midline = loop_console_midline(vm->loop),
     };

@@ -88,6 +88,14 @@ void events_subscribe(struct events *ev, uint64_t kinds, event_fn fn,
     }
 }
 
+void events_set_clock(struct events *ev,
+                      uint64_t (*now_ns)(void *opaque, unsigned vcpu),
+                      void *opaque)
+{
+    ev->now_ns = now_ns;
+    ev->clock_opaque = opaque;
+}
+
 void events_attribute(struct events *ev, const struct symbols *symbols)
 {
     if (!ev->priv->sites) {

@@ -93,6 +93,9 @@ struct events {
     uint64_t wanted; /* [init] kinds with at least one consumer */
     unsigned vcpus;  /* [init] */
     struct vcpu_counters *counters; /* [vcpu] one per vCPU */
+    /* [init] The vCPU's time in ns; NULL: the host's. See events_set_clock(). */
+    uint64_t (*now_ns)(void *opaque, unsigned vcpu);
+    void *clock_opaque;
     struct events_private *priv;
 };
 
@@ -103,6 +106,11 @@ void events_free(struct events *ev);
 
 /* kinds: EVENT_BIT()s. fn runs on the vCPUs' threads. */
 void events_subscribe(struct events *ev, uint64_t kinds, event_fn fn,
+                      void *opaque);
+
+/* What the time of operation windows is: virtual time, where there is one. */
+void events_set_clock(struct events *ev,
+                      uint64_t (*now_ns)(void *opaque, unsigned vcpu),
                       void *opaque);
 
 /*

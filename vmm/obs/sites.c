@@ -313,9 +313,10 @@ const char *op_kind_name(unsigned op)
     return op < ANNOT_OPS && names[op] ? names[op] : "unknown";
 }
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(const struct events *ev, unsigned vcpu)
 {
-    return (uint64_t)g_get_monotonic_time() * 1000;
+    return ev->now_ns ? ev->now_ns(ev->clock_opaque, vcpu)
+                      : (uint64_t)g_get_monotonic_time() * 1000;
 }
 
 void event_window_begin(struct events *ev, unsigned vcpu, unsigned op)
@@ -331,7 +332,7 @@ void event_window_begin(struct events *ev, unsigned vcpu, unsigned op)
      */
     w->slots[op]->open = true;
     w->slots[op]->begin = w->running;
-    w->slots[op]->begin_ns = now_ns();
+    w->slots[op]->begin_ns = now_ns(ev, vcpu);
 }
 
 /* Folds `from` into the range [min, max]; an empty range takes its value. */
@@ -379,7 +380,7 @@ void event_window_end(struct events *ev, unsigned vcpu, unsigned op)
     }
     slot->open = false;
     slot->s.calls++;
-    slot->s.ns += now_ns() - slot->begin_ns;
+    slot->s.ns += now_ns(ev, vcpu) - slot->begin_ns;
     number = atomic_fetch_add_explicit(&shared->op_calls[op], 1,
                                        memory_order_relaxed);
     for (unsigned c = 0; c < SITE_CLASSES; c++) {

@@ -28,7 +28,7 @@ struct vm_totals {
     int exit_status;     /* of the guest's init */
     uint64_t panic_code; /* what the guest wrote to PANIC, or 0 */
     uint64_t wall_ns;    /* host time from the first to the last instruction */
-    uint64_t guest_ns;   /* the guest's counter over the same span */
+    uint64_t guest_ns;   /* the guest's counter: virtual where it is */
     uint64_t instructions;  /* all vCPUs */
     unsigned workers;       /* threads that ran vCPUs */
     bool console_midline;   /* the console's last byte was no newline */
@@ -66,7 +66,7 @@ struct op_counts {
 /* Calls of one kind over all vCPUs. min and max: calls 2..n. */
 struct op_summary {
     uint64_t calls;
-    uint64_t ns;     /* host time inside, all calls */
+    uint64_t ns;     /* time inside, all calls: host, or virtual */
     uint64_t broken; /* ended on another vCPU than they began */
     struct op_counts first, last, min, max, total;
 };
