@@ -168,17 +168,19 @@ static int report(struct minimizing *m, struct schedule *small,
     if (m->is_terminal) {
         fprintf(stderr, "\r\033[K");
     }
-    printf("%" PRIu64 " preemptions, %" PRIu64 " steps (from %" PRIu64
-           ", %" PRIu64 ") in %" PRIu64 " runs\n",
-           result->preemptions, result->steps, result->from_preemptions,
-           result->from_steps, result->runs);
+    if (!m->options->quiet) {
+        printf("%" PRIu64 " preemptions, %" PRIu64 " steps (from %" PRIu64
+               ", %" PRIu64 ") in %" PRIu64 " runs\n",
+               result->preemptions, result->steps, result->from_preemptions,
+               result->from_steps, result->runs);
+    }
     if (m->options->table) {
         g_autofree char *text = step_table_text(m->table);
 
         printf("\n%s\n", text);
     }
     line = schedule_to_line(again);
-    printf("shootdown replay %s\n", line);
+    printf("%s%s\n", m->options->quiet ? "" : "shootdown replay ", line);
     if (m->options->output &&
         !schedule_save(again, m->options->output, &error)) {
         status = cli_fail(error);
