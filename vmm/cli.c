@@ -25,6 +25,7 @@ static const char main_help[] =
     "  replay    repeat a run that was recorded, and check that it is the "
     "same\n"
     "  minimize  shrink a recorded run that failed to one that can be read\n"
+    "  litmus    run tests of virtual memory in the format of herd\n"
     "  list      workloads, plugins, events, strategies, bugs ... by name\n"
     "\n"
     "  shootdown COMMAND --help   the options of a command, with examples\n"
@@ -70,6 +71,7 @@ static const struct {
     {"compare", cmd_compare, compare_help},
     {"replay", cmd_replay, replay_options_help},
     {"minimize", cmd_minimize, minimize_options_help},
+    {"litmus", cmd_litmus, cmd_litmus_help},
     {"list", cmd_list, NULL},
 };
 
@@ -86,8 +88,7 @@ static int run_command(size_t i, int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
-    static const char *const later[] = {"fuzz", "litmus", "bench", "trace",
-                                        "lesson"};
+    static const char *const later[] = {"fuzz", "bench", "trace", "lesson"};
     g_autoptr(GError) error = NULL;
 
     for (size_t i = 0; i < G_N_ELEMENTS(later); i++) {
@@ -100,8 +101,8 @@ static int unknown_command(const char *name)
     }
     g_set_error(
         &error, VM_ERROR, VM_ERROR_USAGE,
-        "'%s' is no command: accepted are run, compare, replay, minimize "
-        "and list; 'shootdown --help' explains them",
+        "'%s' is no command: accepted are run, compare, replay, minimize, "
+        "litmus and list; 'shootdown --help' explains them",
         name);
     return cli_fail(error);
 }

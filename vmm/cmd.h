@@ -23,6 +23,8 @@ int cmd_list(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_minimize(int argc, char **argv);
+int cmd_litmus(int argc, char **argv);
+char *cmd_litmus_help(void); /* g_free() it */
 
 /* A finished run, still owning what its totals borrow. */
 struct run {
@@ -31,6 +33,7 @@ struct run {
     enum vm_outcome outcome;
     struct vm_totals totals;
     struct session session; /* deterministic engines */
+    uint64_t violations;    /* --check */
 };
 
 /*

@@ -12,7 +12,7 @@
 /* A longer line is a file's business. */
 #define LINE_MAX_PRINTED 2000u
 
-int run_exit_status(const struct run *run)
+static int outcome_exit_status(const struct run *run)
 {
     switch (run->outcome) {
     case VM_OUTCOME_OFF:
@@ -39,6 +39,17 @@ int run_exit_status(const struct run *run)
         return EXIT_ENVIRONMENT;
     }
     g_assert_not_reached();
+}
+
+int run_exit_status(const struct run *run)
+{
+    int status = outcome_exit_status(run);
+
+    /* What was found counts more than that the run was over. */
+    return run->violations &&
+                   (status == EXIT_FINE || status == EXIT_WORKLOAD_FAILED)
+               ? EXIT_BUG_FOUND
+               : status;
 }
 
 /* One sentence for every end that is not a plain success. */

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "bbm_watch.h"
 #include "error.h"
 #include "obs/plugin.h"
 #include "obs/symbols.h"
@@ -18,12 +19,14 @@
 struct run_tools {
     struct plugins *plugins;
     struct trace *trace;
+    struct bbm_watch *bbm;
 };
 
 static bool load_symbols(const struct vm_config *config, struct run *run,
                          GError **error)
 {
-    bool is_needed = config->attribute || config->plugins[0];
+    bool is_needed =
+        config->attribute || config->plugins[0] || config->check_bbm;
 
     if (!is_needed || !config->symbols) {
         return true;
@@ -57,6 +60,9 @@ static bool run_prepare(const struct vm_config *config, struct run *run,
     if (config->attribute) {
         events_attribute(run->events, run->symbols);
     }
+    if (config->check_bbm) {
+        tools->bbm = bbm_watch_new(config, run->events);
+    }
     if (!load_plugins(config, run, tools, error)) {
         return false;
     }
@@ -81,12 +87,14 @@ static bool run_vm(const struct vm_config *config,
         vm_free(vm);
         return false;
     }
+    bbm_watch_attach(tools->bbm, vm);
     vm_services(vm, &services);
     plugins_set_services(tools->plugins, &services);
     run->outcome = vm_run(vm, error);
     vm_collect(vm, &run->totals);
     vm_take_session(vm, &run->session);
     run->totals.outcome = vm_outcome_name(run->outcome);
+    bbm_watch_attach(tools->bbm, NULL);
     vm_free(vm);
     services = (struct plugin_services){0}; /* there is no memory any more */
     plugins_set_services(tools->plugins, &services);
@@ -109,6 +117,9 @@ bool run_machine(const struct vm_config *config, const struct schedule *replay,
         ok = false;
     }
     plugins_free(tools.plugins);
+    out_run->violations = bbm_watch_report(tools.bbm, out_run->symbols,
+                                           config->verbose, stderr);
+    bbm_watch_free(tools.bbm);
     return ok;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mmu/bbm.h"
 #include "obs/events.h"
 #include "options.h"
 #include "paths.h"
@@ -47,6 +48,17 @@ static bool take_machine(struct vm_config *c, const struct options *o,
             "--tlb-sets is '%s': accepted are powers of two from 1 to "
             "65536",
             o->tlb_sets);
+    }
+    if (c->check_bbm && c->tlb != VM_TLB_BROADCAST) {
+        return config_usage(error,
+                            "--check bbm needs --tlb broadcast: with IPIs an "
+                            "idle vCPU keeps old translations until it wakes, "
+                            "by agreement, and that cannot be seen");
+    }
+    if (c->check_bbm && c->cpus > BBM_VCPUS_MAX) {
+        return config_usage(error,
+                            "--cpus is %u: --check bbm knows at most %u vCPUs",
+                            c->cpus, BBM_VCPUS_MAX);
     }
     c->workers =
         c->engine == VM_ENGINE_PARALLEL ? config_default_workers(c->cpus) : 1;

@@ -58,12 +58,15 @@ struct vm_config {
     unsigned runs;      /* from the snapshot, with seed, seed + 1, ...; 1.. */
     uint64_t max_steps; /* scheduling points of one run; 0: no limit */
 
+    unsigned inject; /* INJECT_BIT()s: faults of the TLB, for tests of tests */
+
     char *record_path; /* the schedule is written there */
     char *stats_path;  /* "-": standard output */
     char *trace_path;
     uint64_t trace_events; /* EVENT_BIT()s */
     char **plugins;        /* FILE[,k=v...], never NULL */
     bool attribute; /* count TLBI and DSB by PC; --stats or a comparison */
+    bool check_bbm; /* break-before-make, see bbm_watch.h */
     bool quiet;     /* no guest console */
     bool verbose;
 };

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "choice/source.h"
+#include "mmu/bbm.h"
+#include "mmu/inject.h"
 #include "options.h"
 
 static const char *const engines[] = {"parallel", "seeded", "vtime", NULL};
@@ -39,6 +41,7 @@ static bool refuse_in_parallel(const struct options *o, GError **error)
         {"--seed", o->seed},     {"--strategy", o->strategy},
         {"--record", o->record}, {"--snapshot-at", o->snapshot_at},
         {"--runs", o->runs},     {"--max-steps", o->max_steps},
+        {"--check", o->check},   {"--inject", o->inject},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
@@ -140,6 +143,39 @@ static bool take_runs(struct vm_config *c, const struct options *o,
            config_u64("--max-steps", o->max_steps, &c->max_steps, error);
 }
 
+/* Checks and faults, which need all vCPUs on one thread. */
+static bool take_checks(struct vm_config *c, const struct options *o,
+                        GError **error)
+{
+    if (o->inject && !inject_parse(o->inject, &c->inject)) {
+        GString *names = g_string_new(NULL);
+
+        for (unsigned i = 0; i < INJECTS; i++) {
+            g_string_append_printf(names, "%s%s", i ? ", " : "",
+                                   inject_name((enum inject)i));
+        }
+        config_usage(error, "--inject is '%s': accepted are %s", o->inject,
+                     names->str);
+        g_string_free(names, TRUE);
+        return false;
+    }
+    if (!o->check) {
+        return true;
+    }
+    if (strcmp(o->check, "bbm") != 0) {
+        return config_usage(error, "--check is '%s': accepted is bbm",
+                            o->check);
+    }
+    if (c->has_snapshot_at) {
+        return config_usage(error,
+                            "--check '%s' does not go with --snapshot-at: "
+                            "what is checked begins where the machine does",
+                            o->check);
+    }
+    c->check_bbm = true;
+    return true;
+}
+
 bool config_take_engine(struct vm_config *c, const struct options *o,
                         GError **error)
 {
@@ -159,5 +195,6 @@ bool config_take_engine(struct vm_config *c, const struct options *o,
     c->record_path = g_strdup(o->record);
     return take_liberties(c, o, error) &&
            config_u64("--seed", o->seed, &c->seed, error) &&
-           take_strategy(c, o, error) && take_runs(c, o, error);
+           take_strategy(c, o, error) && take_runs(c, o, error) &&
+           take_checks(c, o, error);
 }

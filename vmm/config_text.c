@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "mmu/inject.h"
 #include "paths.h"
 
 /* What a shell takes as it is, anywhere in a word. */
@@ -148,6 +149,19 @@ static void put_liberties(GString *line, const struct vm_config *c)
     }
 }
 
+static void put_injects(GString *line, const struct vm_config *c)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+
+    for (unsigned i = 0; i < INJECTS; i++) {
+        if (c->inject & INJECT_BIT(i)) {
+            g_string_append_printf(names, "%s%s", names->len ? "," : "",
+                                   inject_name((enum inject)i));
+        }
+    }
+    put_text(line, "--inject", names->len ? names->str : NULL);
+}
+
 static void put_choices(GString *line, const struct vm_config *c,
                         const struct vm_config *usual)
 {
@@ -163,6 +177,7 @@ static void put_choices(GString *line, const struct vm_config *c,
     put_number(line, "--runs", c->runs, usual->runs);
     put_number(line, "--max-steps", c->max_steps,
                c->has_snapshot_at ? VM_MAX_STEPS_DEFAULT : 0);
+    put_injects(line, c);
 }
 
 char *vm_config_to_text(const struct vm_config *c)

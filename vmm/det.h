@@ -80,6 +80,12 @@ unsigned det_guest_choice(struct det *det, unsigned n);
 
 /* A TLBI was posted to the others: applied at once, or when they choose. */
 void det_tlbi_posted(struct vcpu *issuer, const struct tlbi_op *op);
+/*
+ * From now on a TLBI is not performed on its issuer's own TLB either before its
+ * DSB (R_BLDZX). Off: at once, which is the kind way.
+ */
+void det_defer_own(struct det *det);
+bool det_defers_own(const struct det *det);
 /* The vCPU's DSB with these effects. True: it waits, stop the engine. */
 bool det_dsb(struct vcpu *vcpu, bool shows_stores, bool waits, gva_t pc,
              unsigned crm);

@@ -53,6 +53,7 @@ struct det {
     struct sched base;
     struct vm *vm;                 /* [init] */
     bool vtime;                    /* [init] the policy; else seeded */
+    bool defers_own;               /* [init] see det_defer_own() */
     unsigned cpus;                 /* [init] */
     const struct hw *hw;           /* [init] */
     const struct cost_table *cost; /* [init] */

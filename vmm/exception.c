@@ -174,11 +174,11 @@ static uint32_t fault_status(enum walk_fault fault, unsigned level,
 
 struct exception exception_instruction_abort(gva_t pc, bool el0,
                                              enum walk_fault fault,
-                                             unsigned level)
+                                             unsigned level, bool on_access)
 {
     return (struct exception){
         .esr = ESR_EC(el0 ? EC_IABT_LOWER : EC_IABT_SAME) | ESR_IL |
-               fault_status(fault, level, true),
+               fault_status(fault, level, on_access),
         .far = pc,
         .has_far = true,
         .elr = pc,

@@ -46,9 +46,10 @@ struct exception exception_illegal_state(gva_t pc);
 struct exception exception_wfx(gva_t pc, bool is_wfe);
 /* word: the MSR, MRS or SYS instruction that was trapped. */
 struct exception exception_sysreg(gva_t pc, uint32_t word);
+/* on_access: as of data_abort. */
 struct exception exception_instruction_abort(gva_t pc, bool el0,
                                              enum walk_fault fault,
-                                             unsigned level);
+                                             unsigned level, bool on_access);
 struct exception exception_pc_alignment(gva_t pc);
 struct data_abort {
     gva_t pc, far;

@@ -98,7 +98,9 @@ void exec_views_reset(struct exec_views *views);
 /* FP and AdvSIMD: op0 of the encoding is x111, or x110 (loads and stores). */
 static inline bool exec_view_is_fp(uint32_t word)
 {
-    return (word & UINT32_C(0x0c000000)) == UINT32_C(0x0c000000);
+    return (word & UINT32_C(0x0c000000)) == UINT32_C(0x0c000000) ||
+           /* MSR and MRS of FPCR and FPSR */
+           (word & UINT32_C(0xffdfffc0)) == UINT32_C(0xd51b4400);
 }
 
 /* The instruction that traps at word `index` of the view, or NULL. */

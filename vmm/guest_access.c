@@ -175,6 +175,8 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
     struct translate_fault fault;
     struct table_store store;
     struct atomic_io io;
+    /* A fault that a read would have as well is reported as the read's. */
+    bool reads = insn->kind == INSN_LSE || insn->kind == INSN_CAS;
     void *host;
     gpa_t pa;
 
@@ -183,13 +185,17 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
             .pc = pc,
             .far = va,
             .el0 = from_el0(vcpu),
-            .write = write,
+            .write = write && !reads,
             .alignment = true,
         });
         return false;
     }
     fault = translate(vcpu, va, &access, &pa);
     if (fault.fault != WALK_OK) {
+        access.type = ACCESS_READ;
+        if (reads && translate(vcpu, va, &access, &pa).fault != WALK_OK) {
+            write = false;
+        }
         return atomic_fault(vcpu, pc, va, write, fault, false, out_exception);
     }
     host = vm_ram_at(vm, pa, insn_bytes(insn));
@@ -199,7 +205,8 @@ bool memory_atomic(struct vcpu *vcpu, const struct insn *insn, gva_t pc,
             /* Ordered accesses to devices are plain ones, in order. */
             return memory_access(vcpu, insn->word, pc, out_exception);
         }
-        return atomic_fault(vcpu, pc, va, write, fault, true, out_exception);
+        return atomic_fault(vcpu, pc, va, write && !reads, fault, true,
+                            out_exception);
     }
     if (insn->kind == INSN_STORE_EXCLUSIVE && access.el0 != vcpu->monitor_el0) {
         /* An exception return came in between, which clears the monitor; a
@@ -408,6 +415,9 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
         });
         return false;
     }
+    if (a.is_zero_block && !pieces.part[0].host) {
+        goto external;
+    }
     writeback = access_writeback(&a, memory_read_x, vcpu, &base);
     memset(buffer, 0, sizeof(buffer));
     if (a.is_store && !a.is_zero_block &&
@@ -469,11 +479,14 @@ struct exception memory_abort(struct vcpu *vcpu, gva_t pc,
         abort.far = refused->page == VIEW_NO_PAGE
                         ? address
                         : access_fault_address(&a, address, refused->page);
-        /* An atomic that may not read reports a read fault only if it does
-         * not write: WnR says 1 for CAS, SWP and LSE that fault on write. */
         if (a.is_cache_op) {
             abort.cache_op = true;
             abort.write = true;
+        } else if (!a.is_zero_block && address & (a.align - 1u) &&
+                   (a.is_ordered || vcpu->sctlr & SCTLR_A)) {
+            /* Comes first; the engine looks for it last. */
+            abort.alignment = true;
+            abort.far = address;
         }
     }
     return exception_data_abort(&abort);

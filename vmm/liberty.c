@@ -56,10 +56,21 @@ void det_walked(struct vcpu *vcpu, gva_t va, const struct walk_result *w)
 
 /* --- H2, H5, H11: broadcast operations --- */
 
+void det_defer_own(struct det *det)
+{
+    det->defers_own = true;
+}
+
+bool det_defers_own(const struct det *det)
+{
+    return det->defers_own;
+}
+
+/* An issuer owes to itself too, where own operations are deferred. */
 static bool owes(struct vcpu *target, const struct vcpu *issuer,
                  uint64_t ticket)
 {
-    return target != issuer && atomic_load(&target->powered) &&
+    return atomic_load(&target->powered) &&
            inval_owed(target->inval, issuer->id) &&
            inval_acknowledged(target->inval, issuer->id) < ticket;
 }

@@ -202,6 +202,8 @@ static void add_output_group(GOptionContext *context, struct options *o,
                     "FILE"),
         OPTION_FILES("plugin", 'p', plugins, "load a plugin; may be repeated",
                      "FILE[,k=v]"),
+        OPTION_TEXT("check", 0, check,
+                    "bbm: break-before-make of page tables", "WHAT"),
         OPTION_TEXT("timeout", 0, timeout, "give up after so many (0: never)",
                     "SECONDS"),
         OPTION_FLAG("quiet", 'q', quiet, "no guest console, no summary"),
@@ -233,6 +235,17 @@ static void add_later_group(GOptionContext *context, struct options *o)
     (void)options_add_group(context, "later", "Later:", entries);
 }
 
+/* For those who test tests (docs/TESTING.md); not in the help. */
+static void add_inject_group(GOptionContext *context, struct options *o)
+{
+    const GOptionEntry entries[] = {
+        {"inject", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &o->inject,
+         NULL, NULL},
+        OPTION_END};
+
+    (void)options_add_group(context, "inject", "Faults:", entries);
+}
+
 static GOptionContext *options_context(struct options *o,
                                        enum vm_command command, gboolean later)
 {
@@ -251,6 +264,7 @@ static GOptionContext *options_context(struct options *o,
     }
     if (later) {
         add_later_group(context, o);
+        add_inject_group(context, o);
     }
     return context;
 }
@@ -352,7 +366,7 @@ void options_fini(struct options *o)
         o->engine,  o->seed,      o->strategy, o->hw,          o->snapshot_at,
         o->runs,    o->max_steps, o->stats,    o->trace,       o->trace_events,
         o->record,  o->timeout,   o->machine,  o->filter,      o->ledger,
-        o->gdb,     o->monitor,
+        o->gdb,     o->monitor,   o->check,    o->inject,
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {

@@ -19,7 +19,8 @@ struct options {
     char *tlb, *flush, *drain, *bug, *engine;
     char *seed, *strategy, *hw, *snapshot_at, *runs, *max_steps;
     char *hw_modes[HW_KNOBS]; /* --hw-KNOB */
-    char *stats, *trace, *trace_events, *record, *timeout;
+    char *stats, *trace, *trace_events, *record, *timeout, *check;
+    char *inject; /* not in the help: faults of the TLB */
     char **plugins, **positional;
     char **args; /* after "--", never NULL after options_parse() */
     gboolean quiet, verbose;

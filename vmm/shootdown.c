@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "det.h"
+#include "mmu/inject.h"
 #include "translate.h"
 #include "vm_priv.h"
 
@@ -116,7 +117,11 @@ bool shootdown_tlbi(struct vcpu *vcpu, const struct insn *insn,
             }
         }
     }
-    translate_invalidate(vcpu, &op, vcpu->id, vcpu->ticket);
+    if (vm->det && det_defers_own(vm->det)) {
+        post(vcpu, vcpu->id, vcpu->ticket, &op);
+    } else {
+        translate_invalidate(vcpu, &op, vcpu->id, vcpu->ticket);
+    }
     if (vm->det) {
         det_tlbi_posted(vcpu, &op);
     }
@@ -202,18 +207,40 @@ static void wait_for_all(struct vcpu *vcpu)
     vcpu->icache_owed = 0;
 }
 
+/* --inject: how far this DSB reaches, and whether it leaves anything to do. */
+static bool injected_wide(struct vcpu *vcpu, bool is_wide)
+{
+    struct vm *vm = vcpu->vm;
+
+    for (unsigned i = 0;
+         vm->inject & INJECT_BIT(INJECT_WRONG_COMPLETER) && i < vm->cpus; i++) {
+        if (vm->vcpu[i] != vcpu) {
+            vm->vcpu[i]->completed = vm->vcpu[i]->ticket;
+        }
+    }
+    return is_wide ? !(vm->inject & INJECT_BIT(INJECT_ISH_AS_NSH))
+                   : (vm->inject & INJECT_BIT(INJECT_NSH_AS_ISH)) != 0;
+}
+
 void shootdown_dsb(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
 {
     bool is_wide = insn_barrier_domain(insn) != BARRIER_NSH;
-    bool waits = insn_barrier_type(insn) == BARRIER_ALL && is_wide &&
-                 (vcpu->completed != vcpu->ticket || vcpu->icache_owed);
     bool listened = event_wanted(vcpu->events, EVENT_dsb) ||
                     event_wanted(vcpu->events, EVENT_dsb_done);
     uint64_t start = 0;
+    bool waits;
 
+    if (vcpu->vm->inject) {
+        is_wide = injected_wide(vcpu, is_wide);
+    }
+    waits = insn_barrier_type(insn) == BARRIER_ALL && is_wide &&
+            (vcpu->completed != vcpu->ticket || vcpu->icache_owed);
     event_dsb(vcpu->events, vcpu->id, pc, insn->barrier_crm,
               listened && waits ? count_owed(vcpu) : 0, vcpu->ticket);
     if (vcpu->vm->det) {
+        if (!is_wide && insn_barrier_type(insn) == BARRIER_ALL) {
+            shootdown_apply_of(vcpu, vcpu->id, vcpu->ticket);
+        }
         if (det_dsb(vcpu, is_wide && insn_barrier_type(insn) != BARRIER_LOADS,
                     waits, pc, insn->barrier_crm)) {
             vcpu_stop_for(vcpu, ACTION_YIELD); /* det_waited() ends it */

@@ -26,6 +26,7 @@
 #define SYSREG_CPACR_EL1 SYSREG(3, 0, 1, 0, 2)
 #define SYSREG_MAIR_EL1 SYSREG(3, 0, 10, 2, 0)
 
+#define SCTLR_A (UINT64_C(1) << 1)
 #define SCTLR_SPAN (UINT64_C(1) << 23)
 #define SCTLR_UCT (UINT64_C(1) << 15)
 #define SCTLR_UMA (UINT64_C(1) << 9)

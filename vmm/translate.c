@@ -7,6 +7,7 @@
 
 #include "det.h"
 #include "execview.h"
+#include "mmu/inject.h"
 #include "mmu/prefetch.h"
 #include "snapshot.h"
 #include "vm_priv.h"
@@ -100,7 +101,7 @@ static void drop_own_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
         vcpu->micro_stale) {
         return; /* never granted since the last flush, or all goes anyway */
     }
-    if (entry->t.page_shift == MMU_PAGE_SHIFT) {
+    if (entry->t.page_shift == MMU_PAGE_SHIFT && !vcpu->micro_tagged) {
         drop_page(vcpu, entry->va);
     } else {
         translate_flush_micro(vcpu);
@@ -194,6 +195,39 @@ static struct tlb_entry *look_up(struct vcpu *vcpu, gva_t va,
 }
 
 /*
+ * --inject faulting-cached: a fault in the TLB is an entry without permissions
+ * whose output address no memory has; the low bits name the fault.
+ */
+#define CACHED_FAULT (UINT64_C(1) << 63)
+
+static void cache_fault(struct vcpu *vcpu, gva_t va,
+                        const struct walk_result *w, gva_t pc)
+{
+    const struct translation t = {
+        .base = CACHED_FAULT | (uint64_t)w->fault,
+        .page_shift = MMU_PAGE_SHIFT,
+        .level = w->level,
+    };
+
+    if (vcpu->vm->inject & INJECT_BIT(INJECT_FAULTING_CACHED) &&
+        (w->fault == WALK_FAULT_TRANSLATION ||
+         w->fault == WALK_FAULT_ACCESS_FLAG)) {
+        (void)insert(vcpu, va, &t, pc, EVENT_fill);
+    }
+}
+
+static bool is_cached_fault(const struct tlb_entry *entry,
+                            struct translate_fault *out_fault)
+{
+    if (!(entry->t.base & CACHED_FAULT)) {
+        return false;
+    }
+    out_fault->fault = (enum walk_fault)(entry->t.base & ~CACHED_FAULT);
+    out_fault->level = entry->t.level;
+    return true;
+}
+
+/*
  * The translation of va: from the TLB, or walked and inserted. With the MMU
  * off *flat is filled and returned NULL with WALK_OK.
  */
@@ -213,7 +247,9 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
         va = regime_canonical(&vcpu->regime, va);
         entry = look_up(vcpu, va, type, pc);
         if (entry) {
-            return entry;
+            return vcpu->vm->inject && is_cached_fault(entry, out_fault)
+                       ? NULL
+                       : entry;
         }
         w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb),
                              va);
@@ -230,6 +266,9 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
     if (w.fault != WALK_OK) {
         out_fault->fault = w.fault;
         out_fault->level = w.level;
+        if (vcpu->vm->inject && vcpu->regime.mmu_on) {
+            cache_fault(vcpu, va, &w, pc);
+        }
         return NULL;
     }
     if (w.t.flat) {
@@ -453,6 +492,7 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
     }
     if (entry) {
         entry->owner_tag = vcpu->micro_epoch;
+        vcpu->micro_tagged |= regime_canonical(&vcpu->regime, page) != page;
     }
     if (type == ACCESS_EXEC) {
         return fill_exec(vcpu, page, pa, access.el0, out_pa, out_perms);
@@ -538,6 +578,13 @@ size_t translate_invalidate(struct vcpu *vcpu, const struct tlbi_op *op,
     struct invalidate i = {vcpu, issuer, ticket};
     struct tlbi_op widened = *op;
 
+    /* Ticket 0 is no TLBI of the guest's. */
+    if (vcpu->vm->inject && ticket) {
+        if (!inject_tlbi(vcpu->vm->inject, &widened, issuer == vcpu->id)) {
+            return 0;
+        }
+        op = &widened;
+    }
     if (vcpu->vm->det) {
         det_widen(vcpu, &widened);
         op = &widened;
@@ -558,6 +605,7 @@ void translate_flush_micro(struct vcpu *vcpu)
         return; /* a claimer's thread; the next run flushes */
     }
     vcpu->micro_epoch++;
+    vcpu->micro_tagged = false;
     vcpu->counters->micro_flushes++;
     engine_flush(vcpu->engine);
     for (unsigned i = 0; i < VCPU_VIEW_CACHE; i++) {

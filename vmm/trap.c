@@ -187,16 +187,31 @@ static void do_at(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
                     : translation_check(&w.t, &access);
         level = w.t.level;
     }
+    if (fault == WALK_FAULT_EXTERNAL) {
+        /* The one kind that is taken and not reported in PAR_EL1. */
+        raise_exception(vcpu, exception_data_abort(&(struct data_abort){
+                                  .pc = pc,
+                                  .far = va,
+                                  .write = true,
+                                  .cache_op = true,
+                                  .fault = fault,
+                                  .level = level,
+                              }));
+        return;
+    }
     if (fault == WALK_OK) {
         uint64_t attr;
 
         (void)engine_sysreg(vcpu->engine, SYSREG_MAIR_EL1, &mair);
         attr = w.t.flat ? 0x00 : (mair >> w.t.attr_index * 8 & 0xff);
 
-        /* PAR_EL1 with F = 0: ATTR, PA, NS 1, SH, RES1. */
+        /*
+         * PAR_EL1 with F = 0: ATTR, PA, NS 1, SH, RES1. SH is 0b10 for Device
+         * and for Normal Non-cacheable, whatever the descriptor says.
+         */
         par = (translation_pa(&w.t, va) & UINT64_C(0x0000fffffffff000)) |
               attr << 56 | UINT64_C(1) << 11 | UINT64_C(1) << 9 |
-              (uint64_t)(attr < 0x10 ? 2 : w.t.sh) << 7;
+              (uint64_t)(attr < 0x10 || attr == 0x44 ? 2 : w.t.sh) << 7;
     } else {
         struct exception e = exception_data_abort(&(struct data_abort){
             .fault = fault,
@@ -437,10 +452,13 @@ void trap_instruction(void *opaque, gva_t pc)
     vcpu_check_irq(vcpu);
 }
 
-/* MSR DAIFSet and DC ZVA at EL0: a control bit decides, EC is not 0. */
+/*
+ * MSR DAIFSet, MRS DAIF and DC ZVA at EL0: a control bit decides, EC is not 0.
+ */
 static bool is_trapped_at_el0(struct vcpu *vcpu, uint32_t word)
 {
-    if ((word & UINT32_C(0xfffff0ff)) == UINT32_C(0xd50340df)) {
+    if ((word & UINT32_C(0xfffff0ff)) == UINT32_C(0xd50340df) ||
+        (word & UINT32_C(0xffffffe0)) == UINT32_C(0xd53b4220)) {
         return !(vcpu->sctlr & SCTLR_UMA);
     }
     return (word & UINT32_C(0xffffffe0)) == UINT32_C(0xd50b7420) &&

@@ -302,7 +302,8 @@ static void handle_refused(struct vcpu *vcpu)
     if (refused->type == ACCESS_EXEC) {
         exception = pc & 3 ? exception_pc_alignment(pc)
                            : exception_instruction_abort(
-                                 pc, el0, refused->fault, refused->level);
+                                 pc, el0, refused->fault, refused->level,
+                                 refused->is_device);
         exception_take(vcpu, &exception);
         return;
     }

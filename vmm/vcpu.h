@@ -109,6 +109,11 @@ struct vcpu {
     uint64_t micro_epoch;
     /* Set by a claimer that changed `tlb`; the next run flushes. [vcpu] */
     bool micro_stale;
+    /*
+     * The engine keeps tags in its addresses (TBI), we do not: the micro-TLB
+     * may hold a page under names that a drop of the page does not reach.
+     */
+    bool micro_tagged;
     struct refused_fill refused;
     struct view_cache_line view_cache[VCPU_VIEW_CACHE];
 

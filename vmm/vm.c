@@ -11,6 +11,7 @@
 #include "dev/board_fdt.h"
 #include "det.h"
 #include "error.h"
+#include "mmu/inject.h"
 #include "vm_priv.h"
 #include "written.h"
 
@@ -108,7 +109,9 @@ struct vm *vm_new(const struct vm_config *config, struct events *events,
     vm->config = config;
     vm->events = events;
     vm->cpus = config->cpus;
-    vm->broadcast = config->tlb == VM_TLB_BROADCAST;
+    vm->inject = config->inject;
+    vm->broadcast = config->tlb == VM_TLB_BROADCAST &&
+                    !(vm->inject & INJECT_BIT(INJECT_BROADCAST_LOST));
     vm->hafdbs = config->hw.mode[HW_dbm] != HW_OFF;
     vm->epoch_ns = uv_hrtime();
     uv_mutex_init(&vm->error_lock);

@@ -35,6 +35,7 @@ struct vm {
     unsigned cpus;                  /* [init] */
     struct vcpu **vcpu;             /* [init] */
     bool broadcast;                 /* [init] IS operations reach everybody */
+    unsigned inject; /* [init] INJECT_BIT()s, of config */
     bool hafdbs; /* [init] hardware manages the access flag and dirty state */
 
     /*

@@ -36,7 +36,7 @@ RULES = [
     ("plugins/include/", re.compile(r"^$"),
      re.compile(r"^std(bool|def|int)\.h$")),
     ("plugins/", re.compile(r"^$"), None),
-    ("vmm/", re.compile(r"^(abi|choice|mmu|dev|insn|obs|shootdown)/|"
+    ("vmm/", re.compile(r"^(abi|choice|mmu|dev|insn|litmus|obs|shootdown)/|"
                         r"^[a-z_0-9]+\.(h|inc)$"), None),
 ]
 # library header -> the only files that may include it
