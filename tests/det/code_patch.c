@@ -30,9 +30,9 @@ static void write_code(uint32_t *page, uint32_t n)
 {
     page[1] = RET;
     page[0] = MOVZ_X0(n);
-    __asm__ volatile("dc cvau, %0\n dsb ish\n ic ivau, %0\n dsb ish\n isb" ::"r"(
-                         page)
-                     : "memory");
+    __asm__ volatile(
+        "dc cvau, %0\n dsb ish\n ic ivau, %0\n dsb ish\n isb" ::"r"(page)
+        : "memory");
 }
 
 static uint64_t call(const uint32_t *page)

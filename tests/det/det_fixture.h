@@ -116,8 +116,7 @@ static inline struct det_answer det_run_source(struct det_machine *m,
 
 static inline struct det_answer det_run_strategy(struct det_machine *m,
                                                  const char *strategy,
-                                                 uint64_t seed,
-                                                 bool with_state)
+                                                 uint64_t seed, bool with_state)
 {
     struct choice_source *source = det_strategy(strategy, seed);
     struct det_answer a;

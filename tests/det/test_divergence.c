@@ -24,18 +24,20 @@ enum change {
 };
 
 static const char *const change_names[] = {
-    "another value", "another number of alternatives", "another kind",
-    "dropped",       "added",                          "one later",
+    "another value", "another number of alternatives",
+    "another kind",  "dropped",
+    "added",         "one later",
 };
 
 /* False: this entry cannot be changed so. */
 static bool change_entry(struct schedule *s, guint at, enum change change)
 {
-    struct choice_entry *e = &g_array_index(s->entries, struct choice_entry, at);
-    uint64_t next = at + 1 < s->entries->len
-                        ? g_array_index(s->entries, struct choice_entry, at + 1)
-                              .index
-                        : s->total;
+    struct choice_entry *e =
+        &g_array_index(s->entries, struct choice_entry, at);
+    uint64_t next =
+        at + 1 < s->entries->len
+            ? g_array_index(s->entries, struct choice_entry, at + 1).index
+            : s->total;
     struct choice_entry added = *e;
 
     switch (change) {
@@ -176,10 +178,9 @@ START_TEST(a_run_with_more_choices_than_recorded_is_told)
         struct choice_source *source;
 
         s->total -= less;
-        while (s->entries->len &&
-               g_array_index(s->entries, struct choice_entry,
-                             s->entries->len - 1)
-                       .index >= s->total) {
+        while (s->entries->len && g_array_index(s->entries, struct choice_entry,
+                                                s->entries->len - 1)
+                                          .index >= s->total) {
             g_array_set_size(s->entries, s->entries->len - 1);
         }
         source = det_recorded(s);
@@ -232,8 +233,8 @@ END_TEST
 /* A schedule of a real run, as small as they come. */
 static struct schedule *small_schedule(void)
 {
-    struct det_machine *m = det_machine_new(
-        "--engine seeded --max-steps 60 " DET_RECLAIM_RACE);
+    struct det_machine *m =
+        det_machine_new("--engine seeded --max-steps 60 " DET_RECLAIM_RACE);
     struct schedule *s;
 
     (void)det_run_strategy(m, "random", 3, false);

@@ -33,16 +33,14 @@ static void check_runs(const char *text, const char *strategy, unsigned runs,
         unsigned turn = i / 10, at = i % 10;
         unsigned seed = (turn + (at < 4 ? 0 : at - 3)) % SEEDS;
         struct first *f = &first[seed];
-        struct det_answer a =
-            det_run_strategy(m, strategy, 1 + seed,
-                             !f->known || i % state_every == 0);
+        struct det_answer a = det_run_strategy(
+            m, strategy, 1 + seed, !f->known || i % state_every == 0);
 
         /* The erratum breaks what the guest relies on, and it may see that. */
-        ck_assert_msg(det_is_good_end(a.outcome) ||
-                          (a.outcome == VM_OUTCOME_FINDING &&
-                           strstr(text, "--hw-repeat-tlbi")),
-                      "%s: run %u ended with %s", text, i,
-                      vm_outcome_name(a.outcome));
+        ck_assert_msg(
+            det_is_good_end(a.outcome) || (a.outcome == VM_OUTCOME_FINDING &&
+                                           strstr(text, "--hw-repeat-tlbi")),
+            "%s: run %u ended with %s", text, i, vm_outcome_name(a.outcome));
         if (!f->known) {
             f->known = true;
             f->answer = a;
@@ -111,9 +109,8 @@ END_TEST
 START_TEST(restores_are_exact_with_each_liberty_on)
 {
     g_autofree char *text = g_strdup_printf(
-        "--engine %s --hw eager --hw-%s on %s",
-        _i % 2 ? "vtime" : "seeded", hw_knob_option((enum hw_knob)(_i / 2)),
-        DET_RECLAIM_RACE);
+        "--engine %s --hw eager --hw-%s on %s", _i % 2 ? "vtime" : "seeded",
+        hw_knob_option((enum hw_knob)(_i / 2)), DET_RECLAIM_RACE);
 
     check_runs(text, "random", 20, 1);
 }
@@ -150,12 +147,23 @@ START_TEST(a_restore_brings_old_code_back)
 }
 END_TEST
 
+START_TEST(a_restore_brings_registers_back)
+{
+    g_autofree char *text =
+        g_strdup_printf("--engine %s --mem 16M --cpus 2 --snapshot-at 1 "
+                        "--kernel %s",
+                        _i ? "vtime" : "seeded", g_getenv("DET_RESTORE_PROBE"));
+
+    check_runs(text, "random", 30, 1);
+}
+END_TEST
+
 /* Twelve thousand code pages, more than there are execution views. */
 START_TEST(a_restore_is_exact_after_much_new_code)
 {
-    g_autofree char *text = g_strdup_printf(
-        "--engine seeded --mem 16M --cpus 2 --kernel %s",
-        g_getenv("DET_CODE_CHURN"));
+    g_autofree char *text =
+        g_strdup_printf("--engine seeded --mem 16M --cpus 2 --kernel %s",
+                        g_getenv("DET_CODE_CHURN"));
 
     check_runs(text, "random", 3, 1);
 }
@@ -165,7 +173,7 @@ int main(void)
 {
     TCase *tc = tcase_create("snapshot");
 
-    tcase_set_timeout(tc, det_seconds(100));
+    tcase_set_timeout(tc, det_seconds(200));
     tcase_add_test(tc, ten_thousand_restores_of_reclaim_race_are_exact);
     tcase_add_loop_test(tc, restores_are_exact_on_other_machines, 0,
                         G_N_ELEMENTS(machines));
@@ -175,6 +183,7 @@ int main(void)
                         G_N_ELEMENTS(strategies));
     tcase_add_loop_test(tc, restores_are_exact_from_the_very_start, 0, 2);
     tcase_add_loop_test(tc, a_restore_brings_old_code_back, 0, 3);
+    tcase_add_loop_test(tc, a_restore_brings_registers_back, 0, 2);
     tcase_add_test(tc, a_restore_is_exact_after_much_new_code);
     return det_main_of("snapshot", tc);
 }

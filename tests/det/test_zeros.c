@@ -105,8 +105,7 @@ START_TEST(the_plain_run_takes_the_vcpus_in_turn)
     for (guint i = order->len - 80; i < order->len; i++) {
         uint32_t before = g_array_index(order, uint32_t, i - 1);
 
-        ck_assert_uint_eq(g_array_index(order, uint32_t, i),
-                          (before + 1) % 4);
+        ck_assert_uint_eq(g_array_index(order, uint32_t, i), (before + 1) % 4);
         turns++;
     }
     printf("%u slices in turn, of %u\n", turns, order->len);
