@@ -126,14 +126,16 @@ static bool futex_sleep(struct futex_waiter *waiter, uint64_t deadline)
     struct futex_bucket *bucket = futex_lock_waiter(waiter);
     bool woken;
 
+    /* Blocked first: whoever kills the task does not take the bucket's lock. */
+    task_mark_blocked(waiter->task);
     while (waiter->queued && !task_killed(waiter->task) &&
            (deadline == WAIT_FOREVER || time_now_ns() < deadline)) {
-        task_mark_blocked(waiter->task);
         spin_unlock(&bucket->lock);
         wait_schedule(deadline);
         bucket = futex_lock_waiter(waiter);
-        task_mark_runnable(waiter->task);
+        task_mark_blocked(waiter->task);
     }
+    task_mark_runnable(waiter->task);
     woken = !waiter->queued;
     if (!woken) {
         list_remove(&waiter->node);

@@ -590,9 +590,11 @@ void sched_sleep_ns(uint64_t ns)
 {
     uint64_t deadline = time_now_ns() + ns;
 
+    /* Blocked first: whoever kills a task that is not yet does not wake it. */
+    task_mark_blocked(current());
     while (time_now_ns() < deadline && !task_killed(current())) {
-        task_mark_blocked(current());
         wait_schedule(deadline);
-        task_mark_runnable(current());
+        task_mark_blocked(current());
     }
+    task_mark_runnable(current());
 }
