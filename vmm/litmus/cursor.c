@@ -186,7 +186,7 @@ bool litmus_register(struct litmus_cursor *c, unsigned *out_thread,
     while (*p == ' ') {
         p++;
     }
-    if (!strchr("XxWw", *p) || !g_ascii_isdigit(p[1])) {
+    if (!*p || !strchr("XxWw", *p) || !g_ascii_isdigit(p[1])) {
         return false;
     }
     reg = g_ascii_strtoull(p + 1, &end, 10);

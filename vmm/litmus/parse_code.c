@@ -64,11 +64,18 @@ static bool starts(const char *mnemonic, const char *const *list)
 /* "X4" or "W6" at p, else -1. */
 static int reg_at(const char *p, bool *out_word)
 {
-    if (!strchr("XxWw", *p) || !g_ascii_isdigit(p[1])) {
+    uint64_t number;
+
+    /* *p first: strchr() finds the end of its string, too. */
+    if (!*p || !strchr("XxWw", *p) || !g_ascii_isdigit(p[1])) {
         return -1;
     }
+    number = g_ascii_strtoull(p + 1, NULL, 10);
+    if (number > 30) {
+        return -1; /* the assembler says so */
+    }
     *out_word = g_ascii_toupper(*p) == 'W';
-    return (int)g_ascii_strtoull(p + 1, NULL, 10);
+    return (int)number;
 }
 
 /* [Xn], [Xn, Wm, SXTW], [Xn, Xm], [Xn, #imm] */
