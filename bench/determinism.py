@@ -11,6 +11,7 @@ only where something did not run.
 """
 import argparse
 import datetime
+import json
 import os
 import re
 import resource
@@ -31,7 +32,7 @@ RACES = {
     "random hardware, IPI": ["--hw", "random", "--tlb", "ipi"],
     "adversarial hardware, broadcast": ["--hw", "adversarial"],
 }
-SWAP = ["run", "swap_bench", "--quiet", "--verbose"]
+SWAP = ["run", "swap_bench", "--quiet"]
 ENGINES = {
     "parallel, one worker": ["--engine", "parallel", "--workers", "1"],
     "seeded, eager hardware": ["--engine", "seeded", "--hw", "eager"],
@@ -86,9 +87,8 @@ def race(build, runs):
 def mips(build):
     def measure(words):
         out = run(build, SWAP + words + ["--stats", "-", "--", "-t", "3"])
-        line = out.strip().splitlines()[-1]
-        instructions = number(r'"instructions":(\d+)', line)
-        return (instructions / number(r'"host_ns":(\d+)', line) * 1e3,)
+        stats = json.loads(out.strip().splitlines()[-1])
+        return (stats["time"]["instructions_per_second"] / 1e6,)
     return measure
 
 
