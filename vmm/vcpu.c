@@ -393,10 +393,6 @@ enum vcpu_outcome vcpu_run(struct vcpu *vcpu)
     struct vm *vm = vcpu->vm;
     enum vcpu_outcome outcome;
 
-    if (vcpu->micro_stale) {
-        vcpu->micro_stale = false;
-        translate_flush_micro(vcpu);
-    }
     if (atomic_exchange(&vcpu->reset_pending, false)) {
         reset(vcpu);
     }
@@ -409,6 +405,14 @@ enum vcpu_outcome vcpu_run(struct vcpu *vcpu)
         }
         if (atomic_load(&vm->stopping)) {
             return VCPU_STOPPED;
+        }
+        /*
+         * Each time round: this vCPU lets go of itself for what is done to
+         * the whole machine, and a DSB may then have served it.
+         */
+        if (vcpu->micro_stale) {
+            vcpu->micro_stale = false;
+            translate_flush_micro(vcpu);
         }
         shootdown_drain(vcpu);
         if (requests & VCPU_REQ_IRQ) {
