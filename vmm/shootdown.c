@@ -110,7 +110,7 @@ bool shootdown_tlbi(struct vcpu *vcpu, const struct insn *insn,
 
             /*
              * A vCPU that is off has an empty TLB and gets it again at
-             * CPU_ON, see vcpu_reset().
+             * CPU_ON, see reset() in vcpu.c.
              */
             if (target != vcpu && atomic_load(&target->powered)) {
                 post(target, vcpu->id, vcpu->ticket, &op);

@@ -139,6 +139,17 @@ static void random_free(struct choice_source *source)
     g_free(source);
 }
 
+static struct choice_source *source_new(const struct choice_source_ops *ops,
+                                        uint64_t seed)
+{
+    struct random_source *self = g_new0(struct random_source, 1);
+
+    self->base.ops = ops;
+    self->seed = seed;
+    begin(self);
+    return &self->base;
+}
+
 struct choice_source *source_random_new(uint64_t seed)
 {
     static const struct choice_source_ops ops = {
@@ -146,12 +157,8 @@ struct choice_source *source_random_new(uint64_t seed)
         .next_run = random_next_run,
         .free = random_free,
     };
-    struct random_source *self = g_new0(struct random_source, 1);
 
-    self->base.ops = &ops;
-    self->seed = seed;
-    begin(self);
-    return &self->base;
+    return source_new(&ops, seed);
 }
 
 struct choice_source *source_chaos_new(uint64_t seed)
@@ -161,10 +168,6 @@ struct choice_source *source_chaos_new(uint64_t seed)
         .next_run = random_next_run,
         .free = random_free,
     };
-    struct random_source *self = g_new0(struct random_source, 1);
 
-    self->base.ops = &ops;
-    self->seed = seed;
-    begin(self);
-    return &self->base;
+    return source_new(&ops, seed);
 }
