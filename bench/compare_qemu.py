@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import page
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 LIMIT = 150  # seconds for one run; QEMU with more vCPUs than cores needs it
@@ -160,26 +162,10 @@ def table(results):
 def heading(qemu, repeat):
     version = subprocess.run([qemu, "--version"], stdout=subprocess.PIPE,
                              check=True).stdout.decode().splitlines()[0]
-    model = platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            model = re.search(r"model name\s*: (.*)", info.read())[1]
-    except (OSError, TypeError):
-        pass
+    model = page.cpu_model(platform.machine())
     return (f"{datetime.date.today()}, {os.cpu_count()} cores ({model}), "
             f"{version}, median of {repeat}, load average before: "
             f"{os.getloadavg()[0]:.1f}.")
-
-
-def write(text):
-    path = os.path.join(ROOT, "docs/PERFORMANCE.md")
-    with open(path, encoding="utf-8") as file:
-        page = file.read()
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
-    print(f"written to {path}", file=sys.stderr)
 
 
 def main():
@@ -215,7 +201,7 @@ def main():
     text = f"{head}\n\n{table(results)}"
     print(text)
     if not o.no_write:
-        write(text)
+        page.write(text, BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import statistics
 import subprocess
 import sys
 
+import page
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BEGIN = "<!-- determinism: begin -->"
 END = "<!-- determinism: end -->"
@@ -132,26 +134,10 @@ def many_vcpus(build):
 
 
 def heading(o):
-    model = "unknown"
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            model = re.search(r"model name\s*: (.*)", info.read())[1]
-    except (OSError, TypeError):
-        pass
+    model = page.cpu_model()
     return (f"{datetime.date.today()}, {os.cpu_count()} cores ({model}), "
             f"median of {o.repeat}, load average before: "
             f"{os.getloadavg()[0]:.1f}.")
-
-
-def write(text):
-    path = os.path.join(ROOT, "docs/PERFORMANCE.md")
-    with open(path, encoding="utf-8") as file:
-        page = file.read()
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
-    print(f"written to {path}", file=sys.stderr)
 
 
 def main():
@@ -173,7 +159,7 @@ def main():
         many_vcpus(o.build)])
     print(text)
     if not o.no_write:
-        write(text)
+        page.write(text, BEGIN, END)
 
 
 if __name__ == "__main__":
