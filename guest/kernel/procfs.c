@@ -5,6 +5,7 @@
  *
  * /proc/shootdown: "name value" lines, the totals of abi/counters.inc. Written
  * to, it runs a hook: "ipi CPU COUNT" makes COUNT round trips to that CPU.
+ * /proc/shootdown_cpu: the same lines for the CPU that opens it.
  */
 #include "kernel/bootargs.h"
 #include "kernel/errno.h"
@@ -51,6 +52,21 @@ static size_t make_shootdown(char *buf, size_t size)
     return at;
 }
 
+/* Of the CPU that opens the file: what a pinned program's calls cost there. */
+static size_t make_shootdown_cpu(char *buf, size_t size)
+{
+    const uint64_t *values = (const uint64_t *)&counters[cpu_id()];
+    size_t at = 0;
+
+    for (unsigned i = 0; i < ANNOT_COUNTERS; i++) {
+        enum annot_counter_index which = (enum annot_counter_index)i;
+
+        at = text_add(buf, size, at, "%s %lu\n", counter_name(which),
+                      values[i]);
+    }
+    return at;
+}
+
 static size_t make_cmdline(char *buf, size_t size)
 {
     return text_add(buf, size, 0, "%s\n", bootargs.line);
@@ -85,6 +101,7 @@ static const struct generated generated[] = {
     {"/proc/cmdline", make_cmdline, false},
     {"/proc/meminfo", make_meminfo, false},
     {"/proc/shootdown", make_shootdown, true},
+    {"/proc/shootdown_cpu", make_shootdown_cpu, false},
     {"/proc/stat", make_stat, false},
     {"/sys/devices/system/cpu/online", make_cpu_range, false},
     {"/sys/devices/system/cpu/possible", make_cpu_range, false},

@@ -75,6 +75,7 @@ static void tlb_one(uint64_t va, uint16_t asid, const struct flush_range *range)
         tlbi_vale1is(operand);
     } else {
         tlbi_vae1is(operand);
+        counter_inc(tlbi_va_walk);
     }
     counter_inc(tlbi_va);
 }
@@ -91,6 +92,7 @@ static void tlb_run(uint64_t va, uint16_t asid, unsigned scale, unsigned num,
         tlbi_rvale1is(operand);
     } else {
         tlbi_rvae1is(operand);
+        counter_inc(tlbi_range_walk);
     }
     counter_inc(tlbi_range);
 }
