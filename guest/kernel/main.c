@@ -18,6 +18,7 @@
 #include "kernel/smp.h"
 #include "kernel/time.h"
 #include "mm/counters.h"
+#include "mm/like.h"
 #include "mm/mm.h"
 #include "mm/page.h"
 
@@ -112,6 +113,7 @@ void kernel_main(pa_t dtb)
     smp_init_boot_cpu();          /* logical CPU numbers */
     annot_init();                 /* the VMM's device, where there is one */
     bug_init();                   /* planted bugs; may panic */
+    like_init();                  /* which Linux to behave like */
     start_memory();               /* page frames */
     mm_init();                    /* address spaces, flush back end */
     mm_cpu_init();
@@ -126,13 +128,15 @@ void kernel_main(pa_t dtb)
     console_init();
     gic_enable_spi(BOARD_UART_INTID);
     if (!bootargs.quiet) {
-        printk("shootdown guest: %u CPUs, %lu MiB, tlb=%s flush=%s drain=%s\n",
+        printk("shootdown guest: %u CPUs, %lu MiB, tlb=%s flush=%s drain=%s "
+               "like=%s\n",
                cpu_count, page_total_count() * PAGE_SIZE >> 20,
                bootargs.tlb == BOOTARG_TLB_IPI ? "ipi" : "broadcast",
                bootargs.flush == BOOTARG_FLUSH_SYNC ? "sync" : "batched",
                bootargs.drain == BOOTARG_DRAIN_MM    ? "mm"
                : bootargs.drain == BOOTARG_DRAIN_DSB ? "dsb"
-                                                     : "none");
+                                                     : "none",
+               like_name());
     }
     thread = kthread_new("init", start_init, NULL);
     ASSERT(thread != NULL);

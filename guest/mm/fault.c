@@ -9,6 +9,7 @@
 #include "kernel/sched.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
@@ -130,9 +131,13 @@ static int fault_shmem(struct fault *f)
         page_put(page);
         return FAULT_RETRY;
     }
-    /* A read maps it clean although the page is dirty, as Linux 6.12 does. */
+    /* A read maps a dirty page clean up to Linux 6.12, then dirty. */
     pte = make_pte(f, page);
-    pte_write(f->p, f->write ? pte_mkdirty(pte) : pte);
+    if (f->write || (mm_like.read_fault_dirty && (pte & PTE_WRITE) &&
+                     page_test(page, PG_DIRTY))) {
+        pte = pte_mkdirty(pte);
+    }
+    pte_write(f->p, pte);
     rmap_add(page); /* with the reference of shmem_get_page() */
     spin_unlock(f->ptl);
     page_unlock(page);

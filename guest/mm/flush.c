@@ -79,6 +79,13 @@ void flush_tlb_range(struct mm *mm, const struct flush_range *range)
     }
 }
 
+void flush_tlb_young(struct mm *mm, uint64_t va)
+{
+    if (!ipi()) {
+        flush_bc_page_nosync(mm, va, va + PAGE_SIZE);
+    }
+}
+
 void flush_tlb_fix_spurious(struct mm *mm, uint64_t va)
 {
     struct flush_range range = {

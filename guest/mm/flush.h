@@ -32,6 +32,9 @@ void flush_cpu_init(void); /* each CPU, IRQs off, before its first switch */
 void flush_tlb_page(struct mm *mm, uint64_t va);
 void flush_tlb_mm(struct mm *mm);
 void flush_tlb_range(struct mm *mm, const struct flush_range *range);
+/* The access flag was cleared: not waited for, the IPI back end does nothing.
+ */
+void flush_tlb_young(struct mm *mm, uint64_t va);
 /* A stale entry that is only too strict, on this CPU. */
 void flush_tlb_fix_spurious(struct mm *mm, uint64_t va);
 

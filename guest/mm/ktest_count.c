@@ -8,6 +8,7 @@
 #include "kernel/smp.h"
 #include "kernel/task.h"
 #include "mm/ktest_mm.h"
+#include "mm/like.h"
 #include "mm/tlbbatch.h"
 #include "mm/uaccess.h"
 
@@ -20,7 +21,15 @@ static bool broadcast(void)
 
 static bool batched(void)
 {
-    return bootargs.flush == BOOTARG_FLUSH_BATCHED;
+    return bootargs.flush == BOOTARG_FLUSH_BATCHED &&
+           (!broadcast() || mm_like.bc_batched);
+}
+
+/* MADV_PAGEOUT counts as in 6.12; ktest_like.c has the other releases. */
+static bool like_612(void)
+{
+    return mm_like.free_batch == 31 && mm_like.bc_batched &&
+           !mm_like.pageout_young_flush && !mm_like.read_fault_dirty;
 }
 
 static uint64_t drain(void) /* how many of a due drain are counted */
@@ -58,8 +67,8 @@ const char *test_count_first(void)
 {
     struct ktest_counts c;
 
-    if (!broadcast()) {
-        KTEST_SKIP("tlb=ipi");
+    if (!broadcast() || !like_612()) {
+        KTEST_SKIP("not tlb=broadcast like=6.12");
     }
     KTEST_CHECK(ktest_enter() != NULL);
     KTEST_CHECK(ktest_map(TEST_VA, TEST_PAGES, true));
@@ -103,8 +112,8 @@ const char *test_count_steady(void)
 {
     const char *why;
 
-    if (!broadcast() || bootargs.drain == BOOTARG_DRAIN_DSB) {
-        KTEST_SKIP("not tlb=broadcast drain=mm|none");
+    if (!broadcast() || bootargs.drain == BOOTARG_DRAIN_DSB || !like_612()) {
+        KTEST_SKIP("not tlb=broadcast drain=mm|none like=6.12");
     }
     why = count_steady(true);
     return why != NULL ? why : count_steady(false);
@@ -116,8 +125,8 @@ const char *test_count_sweep(void)
                                      93, 94, 124, 125, 256, 310, 511, 512};
     struct ktest_counts c;
 
-    if (!broadcast() || !batched() || !drain()) {
-        KTEST_SKIP("not tlb=broadcast flush=batched drain=mm");
+    if (!broadcast() || !batched() || !drain() || !like_612()) {
+        KTEST_SKIP("not tlb=broadcast flush=batched drain=mm like=6.12");
     }
     KTEST_CHECK(ktest_enter() != NULL);
     KTEST_CHECK(ktest_map(TEST_VA, 512, true));
@@ -155,8 +164,8 @@ const char *test_count_mixed(void)
 {
     struct ktest_counts c;
 
-    if (!broadcast() || !batched() || !drain()) {
-        KTEST_SKIP("not tlb=broadcast flush=batched drain=mm");
+    if (!broadcast() || !batched() || !drain() || !like_612()) {
+        KTEST_SKIP("not tlb=broadcast flush=batched drain=mm like=6.12");
     }
     KTEST_CHECK(ktest_enter() != NULL);
     KTEST_CHECK(ktest_map(TEST_VA, TEST_PAGES, true));
@@ -180,8 +189,8 @@ const char *test_count_blocks(void)
 {
     struct ktest_counts c;
 
-    if (!broadcast() || !batched() || !drain()) {
-        KTEST_SKIP("not tlb=broadcast flush=batched drain=mm");
+    if (!broadcast() || !batched() || !drain() || !like_612()) {
+        KTEST_SKIP("not tlb=broadcast flush=batched drain=mm like=6.12");
     }
     KTEST_CHECK(ktest_enter() != NULL);
     KTEST_CHECK(ktest_map(TEST_VA, 2048, true));
@@ -336,16 +345,16 @@ static const char *count_ipi(uint64_t others, uint64_t targets)
 
 const char *test_count_ipi_alone(void)
 {
-    if (broadcast()) {
-        KTEST_SKIP("tlb=broadcast");
+    if (broadcast() || !like_612()) {
+        KTEST_SKIP("not tlb=ipi like=6.12");
     }
     return count_ipi(0, 0);
 }
 
 const char *test_count_ipi_threads(void)
 {
-    if (broadcast() || bootargs.drain != BOOTARG_DRAIN_MM) {
-        KTEST_SKIP("not tlb=ipi drain=mm");
+    if (broadcast() || bootargs.drain != BOOTARG_DRAIN_MM || !like_612()) {
+        KTEST_SKIP("not tlb=ipi drain=mm like=6.12");
     }
     if (cpu_count < 4) {
         KTEST_SKIP("fewer than 4 CPUs");

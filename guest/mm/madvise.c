@@ -4,6 +4,7 @@
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/gather.h"
+#include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/mm_priv.h"
 #include "mm/reclaim.h"
@@ -11,8 +12,21 @@
 #include "mm/tlbbatch.h"
 #include "mm/uaccess.h"
 
-/* One leaf table: isolate under the PTL, reclaim after it. One list each. */
-static void pageout_block(struct mm *mm, uint64_t va, uint64_t end)
+/* Makes a PTE look old; the gather owes the flush. PTL held. */
+static void clear_young(struct gather *g, pte_t *p, pte_t pte, uint64_t va)
+{
+    if (pte & PTE_AF) {
+        pte_write(p, pte & ~PTE_AF);
+        gather_note(g, va, PAGE_SIZE, 3);
+    }
+}
+
+/*
+ * One leaf table: isolate under the PTL, reclaim after it. One list each. g is
+ * NULL unless the young bits go first (mm_like.pageout_young_flush).
+ */
+static void pageout_block(struct gather *g, struct mm *mm, uint64_t va,
+                          uint64_t end)
 {
     struct spinlock *ptl;
     pte_t *p = pt_walk(mm, va, &ptl);
@@ -34,6 +48,9 @@ static void pageout_block(struct mm *mm, uint64_t va, uint64_t end)
         page = pte_page(pte);
         if (page_mapcount(page) != 1) {
             continue; /* others use it */
+        }
+        if (g != NULL) {
+            clear_young(g, p, pte, va);
         }
         page_clear(page, PG_REFERENCED);
         if (lru_isolate(page)) {
@@ -64,10 +81,7 @@ static void cold_block(struct gather *g, uint64_t va, uint64_t end)
             page_mapcount(pte_page(pte)) != 1) {
             continue;
         }
-        if (pte & PTE_AF) {
-            pte_write(p, pte & ~PTE_AF);
-            gather_note(g, va, PAGE_SIZE, 3);
-        }
+        clear_young(g, p, pte, va);
         page_clear(pte_page(pte), PG_REFERENCED);
         lru_deactivate(pte_page(pte));
     }
@@ -77,23 +91,25 @@ static void cold_block(struct gather *g, uint64_t va, uint64_t end)
 static void advise_blocks(struct vma *vma, uint64_t start, uint64_t end,
                           uint64_t advice)
 {
+    bool pageout = advice == MADV_PAGEOUT;
+    bool young = !pageout || mm_like.pageout_young_flush;
     struct gather g;
 
-    if (advice == MADV_COLD) {
+    if (young) {
         gather_init(&g, vma->mm, false);
     }
     while (start < end) {
         uint64_t stop = pt_block_end(start, end);
 
-        if (advice == MADV_COLD) {
-            cold_block(&g, start, stop);
+        if (pageout) {
+            pageout_block(young ? &g : NULL, vma->mm, start, stop);
         } else {
-            pageout_block(vma->mm, start, stop);
+            cold_block(&g, start, stop);
         }
         start = stop;
         preempt_point();
     }
-    if (advice == MADV_COLD) {
+    if (young) {
         gather_finish(&g);
     }
 }

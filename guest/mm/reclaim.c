@@ -10,6 +10,7 @@
 #include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "mm/counters.h"
+#include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/page.h"
 #include "mm/rmap.h"
@@ -17,20 +18,22 @@
 #include "mm/swap.h"
 #include "mm/tlbbatch.h"
 
-#define FREE_BATCH 31
-
+/* Frames that nobody finds any more and that wait for their flush. */
 struct free_batch {
     unsigned n;
-    struct page *pages[FREE_BATCH];
+    struct list pages;
 };
 
 enum verdict { PAGE_FREED, PAGE_KEEP, PAGE_ACTIVATE };
 
 static void free_batch_pages(struct free_batch *batch)
 {
-    for (unsigned i = 0; i < batch->n; i++) {
-        page_clear(batch->pages[i], PG_ACTIVE);
-        page_free_shared(batch->pages[i]);
+    while (!list_empty(&batch->pages)) {
+        struct page *page = page_of_node(batch->pages.next);
+
+        list_remove(&page->lru);
+        page_clear(page, PG_ACTIVE);
+        page_free_shared(page);
     }
     counter_add(frames_freed, batch->n);
     batch->n = 0;
@@ -73,7 +76,7 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
     }
     if (!ignore_references) {
         young = rmap_test_and_clear_young(page);
-        if (page_test_and_clear(page, PG_REFERENCED)) {
+        if (page_test_and_clear(page, PG_REFERENCED) && young) {
             return PAGE_ACTIVATE;
         }
         if (young) {
@@ -108,11 +111,10 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
 
 unsigned reclaim_pages(struct list *pages, bool ignore_references)
 {
-    struct free_batch batch; /* pages[] need not be cleared */
+    struct free_batch batch = {.n = 0, .pages = LIST_INIT(batch.pages)};
     unsigned freed = 0;
     bool nested = current()->tlb_ubc.in_reclaim;
 
-    batch.n = 0;
     current()->tlb_ubc.in_reclaim = true;
     counter_inc(pageout_calls);
     while (!list_empty(pages)) {
@@ -126,8 +128,8 @@ unsigned reclaim_pages(struct list *pages, bool ignore_references)
             if (verdict == PAGE_FREED) {
                 page_unlock(page);
                 freed++;
-                batch.pages[batch.n++] = page;
-                if (batch.n == FREE_BATCH) {
+                list_append(&batch.pages, &page->lru);
+                if (++batch.n == mm_like.free_batch) {
                     free_batch_flush(&batch, true);
                 }
                 continue;

@@ -14,6 +14,7 @@
 #include "kernel/panic.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/like.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
 #include "mm/swap.h"
@@ -178,10 +179,13 @@ static bool clear_young_one(struct page *page, struct vma *vma, uint64_t va)
     }
     young = pte_read(p) & PTE_AF;
     /*
-     * No invalidation: a cached entry only hides the next use of the page,
-     * which makes it look older than it is.
+     * A cached entry only hides the next use of the page, which makes it look
+     * older than it is: nobody waits for the TLBI, if there is one at all.
      */
     pte_write(p, pte_read(p) & ~PTE_AF);
+    if (young && mm_like.referenced_young_tlbi) {
+        flush_tlb_young(vma->mm, va);
+    }
     spin_unlock(ptl);
     return young;
 }
