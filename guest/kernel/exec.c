@@ -287,6 +287,7 @@ static void exec_install(const struct exec_args *args,
 
     task->mm = image->mm;
     mm_switch(old, image->mm);
+    mm_switch_finish();
     local_irq_restore(flags);
     mm_put(old);
     process_vfork_release(process);

@@ -53,6 +53,7 @@ static void exit_mm(struct task *task)
     flags = local_irq_save();
     task->mm = NULL;
     mm_switch(mm, NULL);
+    mm_switch_finish();
     local_irq_restore(flags);
     mm_put(mm);
 }

@@ -223,7 +223,6 @@ void mm_switch(struct mm *prev, struct mm *next)
     struct mm *old = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
 
     (void)prev; /* what is loaded may be older: lazy */
-    take_dropped(tc);
     if (next == NULL) {
         if (old != NULL) {
             /* Relaxed: a flusher that misses it sends an SGI too many. */
@@ -242,6 +241,19 @@ void mm_switch(struct mm *prev, struct mm *next)
         atomic_store_explicit(&tc->loaded, next, memory_order_relaxed);
     }
     if (old != NULL && old != next) {
-        mm_drop(old);
+        ASSERT(tc->retired == NULL);
+        tc->retired = old;
     }
+}
+
+void mm_switch_finish(void)
+{
+    struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
+    struct mm *retired = tc->retired;
+
+    tc->retired = NULL;
+    if (retired != NULL) {
+        mm_drop(retired);
+    }
+    take_dropped(tc);
 }

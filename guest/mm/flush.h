@@ -65,6 +65,7 @@ struct tlb_cpu {
         uint64_t tlb_gen;
     } ctxs[TLB_NR_DYN_CTXS];
     struct mm *dropped; /* pin to drop at the next switch */
+    struct mm *retired; /* [own CPU] pin to drop after this switch */
 } CACHE_ALIGNED;
 
 extern struct tlb_cpu tlb_cpus[MAX_CPUS];

@@ -17,6 +17,7 @@ void ktest_use(struct mm *mm)
     mm_get(mm);
     current()->mm = mm;
     mm_switch(NULL, mm);
+    mm_switch_finish();
     local_irq_restore(flags);
 }
 
@@ -38,6 +39,7 @@ void ktest_leave(void)
 
     current()->mm = NULL;
     mm_switch(mm, NULL);
+    mm_switch_finish();
     local_irq_restore(flags);
     mm_put(mm);
     flush_unload_lazy_cpus();
@@ -138,6 +140,7 @@ static void thread_main(void *arg)
 
         current()->mm = NULL;
         mm_switch(t->mm, NULL);
+        mm_switch_finish();
         local_irq_restore(flags);
         mm_put(t->mm);
     }

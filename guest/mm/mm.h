@@ -64,6 +64,12 @@ struct mm *mm_fork(struct mm *mm);
  * keeps whatever is loaded, lazily).
  */
 void mm_switch(struct mm *prev, struct mm *next);
+/*
+ * The rest of it, after the run queue's lock is free: what the last user of an
+ * address space lets go of needs the allocators' locks, whose holders may be
+ * interrupted by handlers that wait for a run queue.
+ */
+void mm_switch_finish(void);
 
 /* --- faults --- */
 enum mm_fault_flag {
