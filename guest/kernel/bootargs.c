@@ -141,3 +141,23 @@ const char *bootargs_get(const char *name, char *buf, size_t size)
     }
     return NULL;
 }
+
+bool bootargs_debug(const char *word)
+{
+    char list[64];
+    size_t len = strlen(word);
+
+    if (bootargs_get("debug", list, sizeof(list)) == NULL) {
+        return false;
+    }
+    for (const char *at = list; *at != '\0';) {
+        const char *comma = strchr(at, ',');
+        size_t n = comma != NULL ? (size_t)(comma - at) : strlen(at);
+
+        if (n == len && strncmp(at, word, n) == 0) {
+            return true;
+        }
+        at += n + (comma != NULL);
+    }
+    return false;
+}

@@ -39,6 +39,8 @@ struct bootargs {
 extern struct bootargs bootargs; /* [init] */
 
 void bootargs_parse(const char *line);
+/* Is word in the list "debug=WORD[,WORD...]"? */
+bool bootargs_debug(const char *word);
 /* Value of "name=value" for other modules' own words; NULL when absent. */
 const char *bootargs_get(const char *name, char *buf, size_t size);
 

@@ -10,9 +10,9 @@
 #define INPUT_RING 256
 #define CTRL_D 4
 
-static struct spinlock console_lock = SPINLOCK_INIT;
+static struct spinlock console_lock = SPINLOCK_INIT(LOCK_console);
 static struct wait_queue input_wait = WAIT_QUEUE_INIT(input_wait);
-static struct spinlock input_lock = SPINLOCK_INIT;
+static struct spinlock input_lock = SPINLOCK_INIT(LOCK_console_in);
 static char input_ring[INPUT_RING]; /* [lock: input_lock] */
 static unsigned input_head, input_tail;
 
@@ -28,7 +28,7 @@ void console_write(const char *buf, size_t n)
 
 void console_force_unlock(void)
 {
-    spin_init(&console_lock);
+    spin_init(&console_lock, LOCK_console);
 }
 
 void console_input(char c)

@@ -10,7 +10,7 @@
 void file_table_init(struct file_table *table)
 {
     memset(table, 0, sizeof(*table));
-    spin_init(&table->lock);
+    spin_init(&table->lock, LOCK_file_table);
 }
 
 bool file_table_open_console(struct file_table *table)

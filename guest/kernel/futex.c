@@ -47,7 +47,7 @@ static struct futex_bucket {
 void futex_init(void)
 {
     for (unsigned i = 0; i < FUTEX_BUCKETS; i++) {
-        spin_init(&buckets[i].lock);
+        spin_init(&buckets[i].lock, LOCK_futex);
         list_init(&buckets[i].waiters);
     }
 }

@@ -140,7 +140,7 @@ static void work_spin(unsigned index)
 static const char *spinlock_excludes(void)
 {
     shared_plain = 0;
-    spin_init(&shared_lock);
+    spin_init(&shared_lock, LOCK_none);
     KTEST_CHECK(gang_run(workers(), true, work_spin));
     KTEST_CHECK(shared_plain == (uint64_t)ROUNDS * workers());
     KTEST_CHECK(spin_trylock(&shared_lock));

@@ -10,15 +10,16 @@
 #include "arch/atomic.h"
 #include "kernel/percpu.h"
 
-void spin_init(struct spinlock *lock)
+void spin_init(struct spinlock *lock, enum lock_class class)
 {
+    lock->class = (uint16_t)class;
     atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
     atomic_store_explicit(&lock->next, 0, memory_order_relaxed);
     atomic_store_explicit(&lock->holder, SPINLOCK_NO_HOLDER,
                           memory_order_relaxed);
 }
 
-void spin_lock(struct spinlock *lock)
+static void lock_and_wait(struct spinlock *lock)
 {
     /* Acquire: pairs with the release in spin_unlock() when it is our turn. */
     uint16_t ticket =
@@ -30,7 +31,20 @@ void spin_lock(struct spinlock *lock)
             wfe();
         } while (ldaxr_u16(&lock->owner) != ticket);
     }
-    atomic_store_explicit(&lock->holder, cpu_id(), memory_order_relaxed);
+    atomic_store_explicit(&lock->holder, (uint16_t)cpu_id(),
+                          memory_order_relaxed);
+}
+
+void spin_lock(struct spinlock *lock)
+{
+    lock_order_take(lock->class, LOCK_ORDER_WAIT);
+    lock_and_wait(lock);
+}
+
+void spin_lock_nested(struct spinlock *lock)
+{
+    lock_order_take(lock->class, LOCK_ORDER_WAIT | LOCK_ORDER_NESTED);
+    lock_and_wait(lock);
 }
 
 bool spin_trylock(struct spinlock *lock)
@@ -52,7 +66,9 @@ bool spin_trylock(struct spinlock *lock)
     while (atomic_load_explicit(&lock->owner, memory_order_acquire) != owner) {
         cpu_relax();
     }
-    atomic_store_explicit(&lock->holder, cpu_id(), memory_order_relaxed);
+    atomic_store_explicit(&lock->holder, (uint16_t)cpu_id(),
+                          memory_order_relaxed);
+    lock_order_take(lock->class, 0);
     return true;
 }
 
@@ -60,6 +76,7 @@ void spin_unlock(struct spinlock *lock)
 {
     uint16_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
 
+    lock_order_drop(lock->class);
     atomic_store_explicit(&lock->holder, SPINLOCK_NO_HOLDER,
                           memory_order_relaxed);
     /* Only the holder writes owner, so a plain add is enough. */

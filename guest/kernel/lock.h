@@ -16,23 +16,27 @@
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
 #include "kernel/lib.h"
+#include "kernel/lock_order.h"
 #include "kernel/types.h"
 
-#define SPINLOCK_NO_HOLDER 0xffffffffU
+#define SPINLOCK_NO_HOLDER 0xffffU
 
 struct spinlock {
     _Atomic uint16_t owner;  /* ticket being served */
     _Atomic uint16_t next;   /* next ticket to hand out */
-    _Atomic uint32_t holder; /* CPU + for messages; not part of the protocol */
+    _Atomic uint16_t holder; /* CPU, for messages; not part of the protocol */
+    uint16_t class;          /* [init] enum lock_class */
 };
 
-#define SPINLOCK_INIT                                                          \
+#define SPINLOCK_INIT(class)                                                   \
     {                                                                          \
-        0, 0, SPINLOCK_NO_HOLDER                                               \
+        0, 0, SPINLOCK_NO_HOLDER, (class)                                      \
     }
 
-void spin_init(struct spinlock *lock);
+void spin_init(struct spinlock *lock, enum lock_class class);
 void spin_lock(struct spinlock *lock);
+/* While another lock of its class is held; the caller knows why it may. */
+void spin_lock_nested(struct spinlock *lock);
 bool spin_trylock(struct spinlock *lock);
 void spin_unlock(struct spinlock *lock);
 /* Held by this CPU? For assertions. */
@@ -61,7 +65,7 @@ struct wait_queue {
 
 #define WAIT_QUEUE_INIT(name)                                                  \
     {                                                                          \
-        SPINLOCK_INIT, LIST_INIT((name).waiters)                               \
+        SPINLOCK_INIT(LOCK_wait), LIST_INIT((name).waiters)                               \
     }
 
 struct task;

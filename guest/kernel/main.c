@@ -11,6 +11,7 @@
 #include "kernel/file.h"
 #include "kernel/futex.h"
 #include "kernel/ktest.h"
+#include "kernel/lock_order.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
 #include "kernel/process.h"
@@ -114,6 +115,7 @@ void kernel_main(pa_t dtb)
     annot_init();                 /* the VMM's device, where there is one */
     bug_init();                   /* planted bugs; may panic */
     like_init();                  /* which Linux to behave like */
+    lock_order_init();            /* debug=locks */
     start_memory();               /* page frames */
     mm_init();                    /* address spaces, flush back end */
     mm_cpu_init();

@@ -11,7 +11,7 @@
 
 #define TID_MAX 32768
 
-struct spinlock process_lock = SPINLOCK_INIT;
+struct spinlock process_lock = SPINLOCK_INIT(LOCK_process);
 struct process *init_process;
 
 static struct list all_processes = LIST_INIT(all_processes);
@@ -75,7 +75,7 @@ struct process *process_new(struct process *parent)
     list_init(&process->threads);
     wait_queue_init(&process->child_wait);
     wait_queue_init(&process->vfork_wait);
-    spin_init(&process->signal_lock);
+    spin_init(&process->signal_lock, LOCK_signal);
     file_table_init(&process->files);
     flags = spin_lock_irqsave(&process_lock);
     process->pid = tid_new();

@@ -11,6 +11,7 @@
 #include "kernel/errno.h"
 #include "kernel/file.h"
 #include "kernel/lib.h"
+#include "kernel/lock_order.h"
 #include "kernel/process.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
@@ -99,6 +100,7 @@ static size_t make_stat(char *buf, size_t size)
 
 static const struct generated generated[] = {
     {"/proc/cmdline", make_cmdline, false},
+    {"/proc/lock_order", lock_order_text, false},
     {"/proc/meminfo", make_meminfo, false},
     {"/proc/shootdown", make_shootdown, true},
     {"/proc/shootdown_cpu", make_shootdown_cpu, false},

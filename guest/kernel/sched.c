@@ -70,8 +70,8 @@ void sched_init_cpu(struct cpu *cpu, struct task *idle)
 {
     struct run_queue *rq = &run_queues[cpu->id];
 
-    spin_init(&rq->lock);
-    spin_init(&rq->timer_lock);
+    spin_init(&rq->lock, LOCK_run_queue);
+    spin_init(&rq->timer_lock, LOCK_timer);
     list_init(&rq->tasks);
     list_init(&rq->outgoing);
     list_init(&rq->timers);
@@ -416,6 +416,7 @@ static void sched_finish_switch(void)
         list_remove(&task->run_node);
         sched_place(task);
     }
+    mm_switch_finish();
     if (dead != NULL) {
         task_free(dead);
     }

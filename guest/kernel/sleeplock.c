@@ -17,6 +17,7 @@ bool mutex_trylock(struct mutex *m)
 
     if (free) {
         m->owner = current();
+        lock_order_take(LOCK_mutex, 0);
     }
     spin_unlock_irqrestore(&m->wq.lock, flags);
     return free;
@@ -24,8 +25,10 @@ bool mutex_trylock(struct mutex *m)
 
 void mutex_lock(struct mutex *m)
 {
-    uint64_t flags = spin_lock_irqsave(&m->wq.lock);
+    uint64_t flags;
 
+    lock_order_take(LOCK_mutex, LOCK_ORDER_WAIT);
+    flags = spin_lock_irqsave(&m->wq.lock);
     ASSERT_MSG(m->owner != current(), "%s locks a mutex twice",
                current()->name);
     if (m->owner == NULL) {
@@ -48,6 +51,7 @@ void mutex_unlock(struct mutex *m)
 {
     uint64_t flags = spin_lock_irqsave(&m->wq.lock);
 
+    lock_order_drop(LOCK_mutex);
     ASSERT_MSG(m->owner == current(), "%s unlocks a mutex it does not own",
                current()->name);
     m->owner = NULL;
@@ -105,6 +109,7 @@ bool rwsem_read_trylock(struct rwsem *s)
 
     if (may) {
         s->active++;
+        lock_order_take(LOCK_rwsem, 0);
     }
     spin_unlock_irqrestore(&s->wq.lock, flags);
     return may;
@@ -112,8 +117,10 @@ bool rwsem_read_trylock(struct rwsem *s)
 
 void rwsem_read_lock(struct rwsem *s)
 {
-    uint64_t flags = spin_lock_irqsave(&s->wq.lock);
+    uint64_t flags;
 
+    lock_order_take(LOCK_rwsem, LOCK_ORDER_WAIT);
+    flags = spin_lock_irqsave(&s->wq.lock);
     while (!rwsem_may_read(s)) {
         rwsem_wait(s, &flags);
     }
@@ -125,6 +132,7 @@ void rwsem_read_unlock(struct rwsem *s)
 {
     uint64_t flags = spin_lock_irqsave(&s->wq.lock);
 
+    lock_order_drop(LOCK_rwsem);
     s->active--;
     if (s->active == 0) {
         rwsem_wake(s);
@@ -139,6 +147,7 @@ bool rwsem_write_trylock(struct rwsem *s)
 
     if (may) {
         s->active = -1;
+        lock_order_take(LOCK_rwsem, 0);
     }
     spin_unlock_irqrestore(&s->wq.lock, flags);
     return may;
@@ -146,8 +155,10 @@ bool rwsem_write_trylock(struct rwsem *s)
 
 void rwsem_write_lock(struct rwsem *s)
 {
-    uint64_t flags = spin_lock_irqsave(&s->wq.lock);
+    uint64_t flags;
 
+    lock_order_take(LOCK_rwsem, LOCK_ORDER_WAIT);
+    flags = spin_lock_irqsave(&s->wq.lock);
     while (s->active != 0) {
         s->waiting_writers++;
         rwsem_wait(s, &flags);
@@ -161,6 +172,7 @@ void rwsem_write_unlock(struct rwsem *s)
 {
     uint64_t flags = spin_lock_irqsave(&s->wq.lock);
 
+    lock_order_drop(LOCK_rwsem);
     s->active = 0;
     rwsem_wake(s);
     spin_unlock_irqrestore(&s->wq.lock, flags);

@@ -17,6 +17,7 @@
 #include "drivers/timer.h"
 #include "kernel/board.h"
 #include "kernel/lib.h"
+#include "kernel/lock_order.h"
 #include "kernel/panic.h"
 #include "kernel/power.h"
 #include "kernel/printk.h"
@@ -101,6 +102,9 @@ void smp_call_mask(const struct cpumask *mask, void (*fn)(void *), void *arg,
     count = cpumask_weight(&targets);
     if (count == 0) {
         return;
+    }
+    if (wait) {
+        lock_order_take(LOCK_cpu_call, LOCK_ORDER_WAIT);
     }
     smp_call_wait(call); /* an earlier call without wait */
     call->fn = fn;

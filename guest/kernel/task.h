@@ -80,6 +80,7 @@ struct task {
     uint32_t fp_cpu; /* where the FP registers were last loaded */
     va_t clear_child_tid;
     va_t robust_list;
+    struct lock_held locks_held; /* [own task] sleeping locks */
     uint64_t sigmask;
     _Atomic uint32_t killed; /* 0, or the signal to die of + 1 */
 

@@ -8,7 +8,7 @@
 
 void wait_queue_init(struct wait_queue *wq)
 {
-    spin_init(&wq->lock);
+    spin_init(&wq->lock, LOCK_wait);
     list_init(&wq->waiters);
 }
 

@@ -20,7 +20,7 @@
 
 unsigned asid_bits = 8;
 
-static struct spinlock asid_lock = SPINLOCK_INIT; /* taken with IRQs off */
+static struct spinlock asid_lock = SPINLOCK_INIT(LOCK_asid); /* taken with IRQs off */
 static _Atomic uint64_t asid_generation = ASID_GENERATION_STEP;
 static uint64_t asid_map[MAP_WORDS]; /* [asid_lock] numbers in use */
 static unsigned asid_count;          /* numbers below this are handed out */

@@ -54,7 +54,7 @@ static int copy_block(struct mm *mm, struct mm *child, uint64_t va,
         return -ENOMEM;
     }
     spin_lock(src_ptl);
-    spin_lock(dst_ptl);
+    spin_lock_nested(dst_ptl); /* a new mm: nobody takes it first */
     for (; va < end; va += PAGE_SIZE, src++, dst++) {
         if (pte_read(src) != 0) {
             pte_write(dst, copy_pte(mm, child, src));

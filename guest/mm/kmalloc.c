@@ -17,7 +17,7 @@ struct slab_class {
 } CACHE_ALIGNED;
 
 static struct slab_class classes[CLASSES] = {
-#define CLASS(n) [n] = {SPINLOCK_INIT, LIST_INIT(classes[n].partial)}
+#define CLASS(n) [n] = {SPINLOCK_INIT(LOCK_kmalloc), LIST_INIT(classes[n].partial)}
     CLASS(0), CLASS(1), CLASS(2), CLASS(3),
     CLASS(4), CLASS(5), CLASS(6), CLASS(7),
 };

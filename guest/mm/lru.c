@@ -15,7 +15,7 @@ static struct lru_shard {
 void lru_init(void)
 {
     for (unsigned i = 0; i < LRU_SHARDS; i++) {
-        spin_init(&shards[i].lock);
+        spin_init(&shards[i].lock, LOCK_lru);
         list_init(&shards[i].inactive);
         list_init(&shards[i].active);
     }

@@ -10,6 +10,7 @@
 #include "mm/flush.h"
 #include "mm/lru.h"
 #include "mm/mm_priv.h"
+#include "mm/rmap.h"
 #include "mm/swap.h"
 
 struct page *zero_page;
@@ -24,6 +25,7 @@ void mm_init(void)
     page_set(page, PG_TABLE);
     mm_reserved_pgd = page_to_phys(page);
     lru_init();
+    rmap_init();
     swap_init();
     flush_init();
 }
@@ -55,7 +57,7 @@ struct mm *mm_new(void)
     mm->context.ctx_id =
         atomic_fetch_add_explicit(&next_ctx_id, 1, memory_order_relaxed);
     mm_lock_init(&mm->mmap_lock);
-    spin_init(&mm->table_lock);
+    spin_init(&mm->table_lock, LOCK_table);
     return mm;
 }
 

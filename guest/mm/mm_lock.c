@@ -18,6 +18,16 @@ void mm_lock_init(struct mm_lock *lock)
     wait_queue_init(&lock->wq);
 }
 
+static void read_leave(struct mm_lock *lock)
+{
+    uint32_t old = atomic_fetch_sub(&lock->word, 1);
+
+    ASSERT((old & MM_LOCK_READERS) != 0);
+    if ((old & MM_LOCK_WAITING) && (old & MM_LOCK_READERS) == 1) {
+        wake_up_all(&lock->wq);
+    }
+}
+
 static bool read_try(struct mm_lock *lock)
 {
     uint32_t old = atomic_load(&lock->word);
@@ -30,12 +40,13 @@ static bool read_try(struct mm_lock *lock)
     if (!(old & UPPER)) {
         return true;
     }
-    mm_read_unlock(lock); /* the writer may have waited for this one */
+    read_leave(lock); /* the writer may have waited for this one */
     return false;
 }
 
 void mm_read_lock(struct mm_lock *lock)
 {
+    lock_order_take(LOCK_mmap, LOCK_ORDER_WAIT);
     if (!read_try(lock)) {
         wait_event(&lock->wq, read_try(lock));
     }
@@ -43,12 +54,8 @@ void mm_read_lock(struct mm_lock *lock)
 
 void mm_read_unlock(struct mm_lock *lock)
 {
-    uint32_t old = atomic_fetch_sub(&lock->word, 1);
-
-    ASSERT((old & MM_LOCK_READERS) != 0);
-    if ((old & MM_LOCK_WAITING) && (old & MM_LOCK_READERS) == 1) {
-        wake_up_all(&lock->wq);
-    }
+    lock_order_drop(LOCK_mmap);
+    read_leave(lock);
 }
 
 /* Waits for the readers to leave; a reader on its way in and out counts. */
@@ -62,6 +69,7 @@ static bool write_try(struct mm_lock *lock)
 
 void mm_write_lock(struct mm_lock *lock)
 {
+    lock_order_take(LOCK_mmap, LOCK_ORDER_WAIT);
     mutex_lock(&lock->writers);
     atomic_fetch_or(&lock->word, MM_LOCK_WAITING);
     if (!write_try(lock)) {
@@ -73,6 +81,7 @@ void mm_write_unlock(struct mm_lock *lock)
 {
     uint32_t old = atomic_fetch_and(&lock->word, ~MM_LOCK_WRITER);
 
+    lock_order_drop(LOCK_mmap);
     ASSERT(old & MM_LOCK_WRITER);
     wake_up_all(&lock->wq);
     mutex_unlock(&lock->writers);

@@ -41,7 +41,7 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
     spin_lock(rmap);
     spin_lock(old_ptl);
     if (new_ptl != old_ptl) {
-        spin_lock(new_ptl);
+        spin_lock_nested(new_ptl); /* source first; mmap_lock is ours */
     }
     flush_tlb_batched_pending(mm);
     for (uint64_t done = 0; done < len; done += PAGE_SIZE, src++, dst++) {

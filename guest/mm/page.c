@@ -33,7 +33,7 @@ struct page_cpu_cache {
 struct page *page_map;
 uint64_t page_base_pfn, page_end_pfn;
 
-static struct spinlock buddy_lock = SPINLOCK_INIT;
+static struct spinlock buddy_lock = SPINLOCK_INIT(LOCK_buddy);
 static struct list free_area[PAGE_MAX_ORDER + 1]; /* [lock: buddy_lock] */
 static _Atomic uint64_t buddy_free;               /* frames in free_area */
 static uint64_t pages_managed;                    /* [lock: buddy_lock] */
@@ -42,7 +42,7 @@ static struct {
     struct spinlock lock;
     struct list list;       /* [lock] a stack */
     _Atomic uint32_t count; /* [lock], read without */
-} CACHE_ALIGNED shared = {.lock = SPINLOCK_INIT,
+} CACHE_ALIGNED shared = {.lock = SPINLOCK_INIT(LOCK_page_shared),
                           .list = LIST_INIT(shared.list)};
 
 _Static_assert(sizeof(struct page) == 64, "one cache line per frame");
@@ -203,7 +203,7 @@ void page_init(const struct page_range *ranges, unsigned n_ranges,
 
         atomic_init(&page->flags, PG_RESERVED);
         list_init(&page->lru);
-        spin_init(&page->ptl);
+        spin_init(&page->ptl, LOCK_ptl);
     }
     for (unsigned i = 0; i < n_ranges; i++) {
         uint64_t start = PAGE_ALIGN_UP(ranges[i].start);
@@ -453,18 +453,28 @@ void page_put(struct page *page)
     }
 }
 
-bool page_trylock(struct page *page)
+static bool try_lock(struct page *page)
 {
     return !(atomic_fetch_or_explicit(&page->flags, PG_LOCKED,
                                       memory_order_acquire) &
              PG_LOCKED);
 }
 
+bool page_trylock(struct page *page)
+{
+    if (!try_lock(page)) {
+        return false;
+    }
+    lock_order_take(LOCK_page, 0);
+    return true;
+}
+
 void page_lock(struct page *page)
 {
     unsigned spins = 0;
 
-    while (!page_trylock(page)) {
+    lock_order_take(LOCK_page, LOCK_ORDER_WAIT);
+    while (!try_lock(page)) {
         if (++spins < 64) {
             cpu_relax();
         } else {
@@ -476,10 +486,11 @@ void page_lock(struct page *page)
 
 void page_unlock(struct page *page)
 {
-    /* Release: pairs with the acquire of page_trylock(). */
+    /* Release: pairs with the acquire of try_lock(). */
     uint32_t old = atomic_fetch_and_explicit(&page->flags, ~(uint32_t)PG_LOCKED,
                                              memory_order_release);
 
+    lock_order_drop(LOCK_page);
     ASSERT(old & PG_LOCKED);
 }
 

@@ -42,7 +42,7 @@ static bool table_install(struct mm *mm, pte_t *slot)
         return false;
     }
     page_set(page, PG_TABLE);
-    spin_init(&page->ptl);
+    spin_init(&page->ptl, LOCK_ptl);
     spin_lock(&mm->table_lock);
     if (pte_read(slot) & PTE_VALID) {
         spin_unlock(&mm->table_lock);

@@ -26,6 +26,13 @@ static struct {
     struct spinlock lock;
 } CACHE_ALIGNED rmap_locks[RMAP_LOCKS];
 
+void rmap_init(void)
+{
+    for (unsigned i = 0; i < RMAP_LOCKS; i++) {
+        spin_init(&rmap_locks[i].lock, LOCK_rmap);
+    }
+}
+
 struct spinlock *rmap_lock(const void *object)
 {
     uint64_t h = (uint64_t)object >> 4;

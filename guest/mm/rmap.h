@@ -11,6 +11,8 @@
 struct page;
 struct vma;
 
+void rmap_init(void); /* boot */
+
 /* A PTE now maps the page (PTL held). Anonymous: first mapping sets both. */
 void rmap_add_anon_new(struct page *page, struct vma *vma, uint64_t va);
 void rmap_add(struct page *page);

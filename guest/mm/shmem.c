@@ -27,7 +27,7 @@ struct shmem *shmem_new(uint64_t n_pages)
         return NULL;
     }
     atomic_init(&shmem->refs, 1);
-    spin_init(&shmem->lock);
+    spin_init(&shmem->lock, LOCK_shmem);
     list_init(&shmem->vmas);
     shmem->id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
     shmem->n_pages = n_pages;

@@ -45,7 +45,7 @@ static struct {
 
 static struct swap_slot **slot_pages; /* [init] */
 static uint64_t n_slots;              /* [init] */
-static struct spinlock free_lock = SPINLOCK_INIT;
+static struct spinlock free_lock = SPINLOCK_INIT(LOCK_swap_free);
 static uint64_t free_head; /* [free_lock] entry or 0 */
 static uint64_t fresh;     /* [free_lock] slots never used begin here */
 static struct slot_cache slot_caches[MAX_CPUS];
@@ -55,6 +55,10 @@ void swap_init(void)
 {
     uint64_t n_pages;
 
+    for (unsigned i = 0; i < SLOT_LOCKS; i++) {
+        spin_init(&slot_locks[i].lock, LOCK_swap_slot);
+    }
+    swap_store_init();
     n_slots = page_total_count();
     n_pages = (n_slots + SLOTS_PER_PAGE - 1) / SLOTS_PER_PAGE;
     slot_pages = kmalloc(n_pages * sizeof(*slot_pages));

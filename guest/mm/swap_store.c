@@ -21,6 +21,14 @@ static struct store_class {
 
 static _Atomic uint64_t frames;
 
+void swap_store_init(void)
+{
+    for (unsigned c = 0; c < CLASSES; c++) {
+        spin_init(&store[c].lock, LOCK_swap_store);
+        list_init(&store[c].partial);
+    }
+}
+
 static size_t class_size(unsigned c)
 {
     return (PAGE_SIZE / class_chunks[c]) & ~15UL;
@@ -50,9 +58,6 @@ void *swap_store_alloc(size_t size)
     struct page *page;
 
     spin_lock(&class->lock);
-    if (class->partial.next == NULL) {
-        list_init(&class->partial); /* first use */
-    }
     if (list_empty(&class->partial)) {
         page = page_alloc(0, PAGE_ALLOC_RESERVE);
         if (page == NULL) {

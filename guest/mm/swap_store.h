@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 /* A chunk of at least size bytes (1..4096), 16-byte aligned; NULL: full. */
+void swap_store_init(void); /* boot */
 void *swap_store_alloc(size_t size);
 void swap_store_free(void *chunk);
 
