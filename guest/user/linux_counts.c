@@ -84,7 +84,7 @@ enum touch {
     TOUCH_READ,      /* read all, after a first call that finds all written */
     TOUCH_WRITE,     /* write all before each call */
     TOUCH_EVERY_4TH, /* write every 4th page and read the rest */
-    TOUCH_NOTHING,   /* nothing is mapped from the second call on */
+    TOUCH_NOTHING,   /* nothing is mapped at the second call, the last */
     TOUCH_READ_ONLY, /* like READ, through a mapping made read-only */
     TOUCH_FREE,      /* write all and give them to MADV_FREE */
 };
@@ -158,7 +158,8 @@ static void run_pageout(const char *name, const struct pageout_case *c)
     if (c->touch != TOUCH_FREE) {
         drain(); /* the case before left its last call pending */
     }
-    for (unsigned long round = 0; round < opt.rounds; round++) {
+    for (unsigned long round = 0;
+         round < (c->touch == TOUCH_NOTHING ? 2 : opt.rounds); round++) {
         if (round > 0 || c->touch == TOUCH_FREE) {
             touch(c, buf, round, &written);
         }
