@@ -177,6 +177,27 @@ static int fault_swap(struct fault *f)
     return 0;
 }
 
+/*
+ * The page is on its way to another frame: wait until it has arrived. No
+ * reference is taken, which would hold the move up: page structures are never
+ * freed, and the entry changes before its page is unlocked.
+ */
+static int fault_migration(struct fault *f)
+{
+    struct page *page = pte_page(f->orig);
+    unsigned spins = 0;
+
+    while (pte_read(f->p) == f->orig && page_test(page, PG_LOCKED)) {
+        if (++spins < 64) {
+            cpu_relax();
+        } else {
+            sched_yield();
+            spins = 0;
+        }
+    }
+    return FAULT_RETRY;
+}
+
 /* Replaces the PTE's page by a copy of it. The caller holds a reference. */
 static int copy_page(struct fault *f, struct page *old)
 {
@@ -235,10 +256,25 @@ static void reuse(struct fault *f, struct page *page)
     flush_tlb_fix_spurious(f->mm, f->va);
 }
 
+/* No other PTE maps the page, nor will one when a migration has ended. */
+static bool alone_unlocked(struct page *page)
+{
+    if (atomic_load_explicit(&page->mapcount, memory_order_acquire) != 1 ||
+        page_test(page, PG_SWAPCACHE)) {
+        return false;
+    }
+    /*
+     * Who migrates the page took a reference before he took PTEs away; the
+     * acquire above pairs with the release of rmap_remove().
+     */
+    return atomic_load_explicit(&page->count, memory_order_relaxed) == 1;
+}
+
 /* A write to a private page that is mapped read-only. */
 static int fault_wp(struct fault *f)
 {
     struct page *page;
+    bool maybe_alone;
     int r;
 
     if (f->orig & PTE_SPECIAL) {
@@ -248,13 +284,15 @@ static int fault_wp(struct fault *f)
         return FAULT_RETRY;
     }
     page = pte_page(f->orig);
-    if (page_mapcount(page) == 1 && !page_test(page, PG_SWAPCACHE)) {
+    if (alone_unlocked(page)) {
         reuse(f, page);
         return 0;
     }
+    /* Perhaps it is alone, but only under its lock can that be told. */
+    maybe_alone = page_mapcount(page) == 1;
     page_get(page);
     spin_unlock(f->ptl);
-    if (page_test(page, PG_SWAPCACHE)) {
+    if (maybe_alone || page_test(page, PG_SWAPCACHE)) {
         page_lock(page);
         if (!lock_same(f)) {
             page_unlock(page);
@@ -356,6 +394,8 @@ int fault_locked(struct mm *mm, uint64_t va, unsigned flags)
             r = f.vma->flags & VMA_SHARED ? fault_shmem(&f) : fault_anon(&f);
         } else if (pte_present(f.orig)) {
             r = fault_present(&f);
+        } else if (pte_is_migration(f.orig)) {
+            r = fault_migration(&f);
         } else {
             ASSERT_MSG(pte_is_swap(f.orig), "strange PTE 0x%lx at 0x%lx",
                        (unsigned long)f.orig, (unsigned long)va);

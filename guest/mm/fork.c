@@ -22,6 +22,11 @@ static pte_t copy_pte(struct mm *mm, struct mm *child, pte_t *p)
         if (pte_is_swap(pte)) {
             swap_dup(pte_swap_entry(pte));
             atomic_fetch_add_explicit(&child->swapped, 1, memory_order_relaxed);
+        } else if (pte_is_migration(pte)) {
+            /* Both will read when it has arrived, the next write copies. */
+            pte = pte_migration_wrprotect(pte);
+            pte_write(p, pte);
+            atomic_fetch_add_explicit(&child->rss, 1, memory_order_relaxed);
         }
         return pte;
     }

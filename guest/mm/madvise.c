@@ -233,8 +233,12 @@ static uint8_t resident(struct vma *vma, uint64_t va)
     struct spinlock *ptl;
     pte_t *p = pt_walk(vma->mm, va, &ptl);
 
-    if (p != NULL && pte_present(pte_read(p))) {
-        return 1;
+    if (p != NULL) {
+        pte_t pte = pte_read(p);
+
+        if (pte_present(pte) || pte_is_migration(pte)) {
+            return 1;
+        }
     }
     return (vma->flags & VMA_SHARED) &&
            shmem_resident(vma->shmem,

@@ -20,10 +20,11 @@ struct shmem;
 
 /*
  * The areas whose private pages may be related by fork: page->mapping of
- * anonymous pages. Freed with its last area. Its lock is rmap_lock(family).
+ * anonymous pages. Freed with its last area and pin. Its lock is rmap_lock(family).
  */
 struct anon_family {
     struct list vmas; /* [rmap lock] struct vma.rmap_node */
+    uint32_t pins;    /* [rmap lock] migrations that will walk it again */
 };
 
 #define VMA_SHARED 0x100 /* in flags, next to PROT_* */

@@ -46,6 +46,9 @@ static void change_block(struct gather *g, struct vma *vma, uint64_t va,
             pte_exchange(p, 0);
             pte_write(p, change_pte(vma, old));
             gather_note(g, va, PAGE_SIZE, 3);
+        } else if (pte_is_migration(old)) {
+            /* Its flush is the migration's; it becomes what the area allows. */
+            pte_write(p, pte_migration_wrprotect(old));
         }
     }
     spin_unlock(ptl);

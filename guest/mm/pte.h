@@ -14,6 +14,12 @@
  * clean translation always re-walks the tables: invariant I2.
  *
  * Swap entry (VALID = 0, SWAP = 1):   63..12 slot    2 SWAP    1..0 zero
+ *
+ * Migration entry (VALID = 0, MIGRATION = 1): the frame is on its way to
+ * another one. The address is that of the old frame, which stays locked until
+ * every such entry has become a PTE again; who faults waits for that lock. An
+ * entry owns no reference and no mapcount of the frame, and still counts in
+ * mm->rss. WRITE, DIRTY and AF are those of the PTE it replaces.
  */
 #ifndef MM_PTE_H
 #define MM_PTE_H
@@ -27,6 +33,7 @@
 #define PTE_SPECIAL PTE_SOFT(1)   /* the zero page: no reverse map */
 #define PTE_PROT_NONE PTE_SOFT(3) /* present to software, VALID = 0 */
 #define PTE_SWAP (1UL << 2)
+#define PTE_MIGRATION (1UL << 3)
 
 #define PTE_USER_BASE                                                          \
     (PTE_PAGE | PTE_USER | PTE_SH_INNER | PTE_NG | PTE_ATTR(MT_NORMAL) |       \
@@ -76,6 +83,20 @@ static inline pte_t pte_of_swap(uint64_t entry)
 static inline uint64_t pte_swap_entry(pte_t pte)
 {
     return pte >> PAGE_SHIFT;
+}
+static inline bool pte_is_migration(pte_t pte)
+{
+    return !pte_present(pte) && (pte & PTE_MIGRATION);
+}
+static inline pte_t pte_of_migration(pte_t pte)
+{
+    return (pte & (PTE_ADDR_MASK | PTE_WRITE | PTE_AF)) | PTE_MIGRATION |
+           (pte_dirty(pte) ? PTE_DIRTY : 0);
+}
+/* A copy exists, or the area forbids it: the PTE to come may not write. */
+static inline pte_t pte_migration_wrprotect(pte_t entry)
+{
+    return entry & ~PTE_WRITE;
 }
 /* Relaxed is enough: the PTL orders it for software (O1). */
 static inline pte_t pte_exchange(pte_t *p, pte_t value)

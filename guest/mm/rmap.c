@@ -71,7 +71,7 @@ void rmap_unlink(struct vma *vma)
 
     spin_lock(lock);
     list_remove(&vma->rmap_node);
-    last = list_empty(vmas);
+    last = list_empty(vmas) && (vma->family == NULL || vma->family->pins == 0);
     spin_unlock(lock);
     /* Only members can bring in new members, so an empty family stays empty. */
     if (last && vma->family != NULL) {
@@ -100,6 +100,14 @@ void rmap_remove(struct page *page)
 
     ASSERT(old > 0);
 }
+
+/* One walk over the areas of a page's object. */
+struct rmap_walk {
+    struct page *page;
+    bool batch;      /* migration: defer the flush */
+    struct page *to; /* end of a migration */
+    bool (*fn)(const struct rmap_walk *w, struct vma *vma, uint64_t va);
+};
 
 /* Address of the page in the area, or 0. */
 static uint64_t page_va(const struct page *page, const struct vma *vma)
@@ -139,15 +147,17 @@ static pte_t *mapping_pte(struct page *page, struct mm *mm, uint64_t va,
 }
 
 /* Exact order of the steps: what the flush and its bookkeeping rely on. */
-static void try_to_unmap_one(struct page *page, struct vma *vma, uint64_t va)
+static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
+                             uint64_t va)
 {
+    struct page *page = w->page;
     struct mm *mm = vma->mm;
     struct spinlock *ptl;
     pte_t *p = mapping_pte(page, mm, va, &ptl);
     pte_t old, entry = 0;
 
     if (p == NULL) {
-        return;
+        return false;
     }
     if (page_test(page, PG_ANON)) {
         /* Before the PTE goes: from here nobody else can free the slot. */
@@ -173,12 +183,14 @@ static void try_to_unmap_one(struct page *page, struct vma *vma, uint64_t va)
     rmap_remove(page);
     page_put(page); /* the mapping's; the caller has its own */
     spin_unlock(ptl);
+    return true;
 }
 
-static bool clear_young_one(struct page *page, struct vma *vma, uint64_t va)
+static bool clear_young_one(const struct rmap_walk *w, struct vma *vma,
+                            uint64_t va)
 {
     struct spinlock *ptl;
-    pte_t *p = mapping_pte(page, vma->mm, va, &ptl);
+    pte_t *p = mapping_pte(w->page, vma->mm, va, &ptl);
     bool young;
 
     if (p == NULL) {
@@ -197,51 +209,203 @@ static bool clear_young_one(struct page *page, struct vma *vma, uint64_t va)
     return young;
 }
 
-/* Calls fn for every area of the page's object that covers the page. */
-static unsigned rmap_walk(struct page *page,
-                          bool (*fn)(struct page *, struct vma *, uint64_t))
+static struct list *vmas_of(const struct page *page)
 {
-    void *object = page->mapping;
+    return page_test(page, PG_ANON)
+               ? &((struct anon_family *)page->mapping)->vmas
+               : &((struct shmem *)page->mapping)->vmas;
+}
+
+/* Is the page mapped, so that its object is alive? The rmap lock is held. */
+static bool object_alive(const struct page *page, const void *object)
+{
+    return page->mapping == object && page_mapcount(page) != 0;
+}
+
+/* Rmap lock held. How often fn said true; ends when nothing maps the page. */
+static unsigned walk_mapped(const struct rmap_walk *w)
+{
+    struct list *vmas = vmas_of(w->page), *node;
+    unsigned n = 0;
+
+    list_for_each(node, vmas)
+    {
+        struct vma *vma = list_entry(node, struct vma, rmap_node);
+        uint64_t va = page_va(w->page, vma);
+
+        if (va != 0) {
+            n += w->fn(w, vma, va);
+            if (page_mapcount(w->page) == 0) {
+                break;
+            }
+        }
+    }
+    return n;
+}
+
+/* Calls fn for every area of the page's object that covers the page. */
+static unsigned rmap_walk(const struct rmap_walk *w)
+{
+    void *object = w->page->mapping;
     struct spinlock *lock = rmap_lock(object);
-    struct list *vmas, *node;
     unsigned n = 0;
 
     spin_lock(lock);
-    if (page->mapping != object || page_mapcount(page) == 0) {
-        spin_unlock(lock);
-        return 0;
+    if (object_alive(w->page, object)) {
+        n = walk_mapped(w);
     }
-    vmas = page_test(page, PG_ANON) ? &((struct anon_family *)object)->vmas
-                                    : &((struct shmem *)object)->vmas;
+    spin_unlock(lock);
+    return n;
+}
+
+bool rmap_try_to_unmap(struct page *page)
+{
+    struct rmap_walk w = {.page = page, .fn = try_to_unmap_one};
+
+    (void)rmap_walk(&w);
+    return page_mapcount(page) == 0;
+}
+
+bool rmap_test_and_clear_young(struct page *page)
+{
+    struct rmap_walk w = {.page = page, .fn = clear_young_one};
+
+    return rmap_walk(&w) != 0;
+}
+
+/* --- migration --- */
+
+#define PIN_FAMILY 1UL /* in the pin, next to the object's address */
+
+/* As try_to_unmap_one(), but the contents stay in memory: no slot, no count. */
+static bool try_to_migrate_one(const struct rmap_walk *w, struct vma *vma,
+                               uint64_t va)
+{
+    struct page *page = w->page;
+    struct mm *mm = vma->mm;
+    struct spinlock *ptl;
+    pte_t *p = mapping_pte(page, mm, va, &ptl);
+    pte_t old;
+
+    if (p == NULL) {
+        return false;
+    }
+    old = pte_exchange(p, 0);
+    counter_inc(unmap_ptes);
+    if (w->batch && should_defer_flush(mm)) {
+        set_tlb_ubc_flush_pending(mm, old, va, va + PAGE_SIZE);
+    } else if (pte_accessible(mm, old)) {
+        counter_inc(unmap_accessible);
+        flush_tlb_page(mm, va);
+    }
+    if (pte_dirty(old)) {
+        page_set(page, PG_DIRTY);
+    }
+    pte_write(p, pte_of_migration(old));
+    rmap_remove(page);
+    page_put(page); /* the mapping's; the caller has its own */
+    spin_unlock(ptl);
+    return true;
+}
+
+bool rmap_try_to_migrate(struct page *page, bool batch, uint64_t *out_pin)
+{
+    struct rmap_walk w = {
+        .page = page, .batch = batch, .fn = try_to_migrate_one};
+    void *object = page->mapping;
+    struct spinlock *lock = rmap_lock(object);
+
+    *out_pin = 0;
+    spin_lock(lock);
+    if (object_alive(page, object)) {
+        /*
+         * From here no mapcount proves that the object lives. A shared one
+         * cannot die while a page of its index is locked; a family is pinned.
+         */
+        *out_pin = (uint64_t)object;
+        if (page_test(page, PG_ANON)) {
+            ((struct anon_family *)object)->pins++;
+            *out_pin |= PIN_FAMILY;
+        }
+        (void)walk_mapped(&w);
+    }
+    spin_unlock(lock);
+    return page_mapcount(page) == 0;
+}
+
+/* Migration entry to PTE, with what the area allows now. */
+static bool remove_migration_one(const struct rmap_walk *w, struct vma *vma,
+                                 uint64_t va)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(vma->mm, va, &ptl);
+    pte_t entry, pte;
+
+    if (p == NULL) {
+        return false;
+    }
+    entry = pte_read(p);
+    if (!pte_is_migration(entry) || pte_page(entry) != w->page) {
+        return false;
+    }
+    spin_lock(ptl);
+    entry = pte_read(p);
+    if (!pte_is_migration(entry) || pte_page(entry) != w->page) {
+        spin_unlock(ptl);
+        return false;
+    }
+    if ((vma->flags & PROT_EXEC) && !page_test(w->to, PG_ICACHE)) {
+        fault_sync_icache(w->to);
+    }
+    pte = page_to_phys(w->to) | vma_pte(vma);
+    if (vma->flags & PROT_WRITE) {
+        pte |= entry & PTE_WRITE;
+    }
+    if (!(entry & PTE_AF)) {
+        pte &= ~PTE_AF;
+    }
+    if ((entry & PTE_DIRTY) && page_test(w->to, PG_DIRTY)) {
+        pte = pte_mkdirty(pte);
+    }
+    page_get(w->to);
+    rmap_add(w->to);
+    pte_write(p, pte);
+    spin_unlock(ptl);
+    return true;
+}
+
+/*
+ * fork copies entries from an area to a later one of the list, with both PTLs
+ * held, and mremap moves them under the rmap lock: one walk meets them all.
+ */
+void rmap_remove_migration(uint64_t pin, struct page *page, struct page *to)
+{
+    struct rmap_walk w = {.page = page, .to = to};
+    void *object = (void *)(pin & ~PIN_FAMILY);
+    struct anon_family *family = pin & PIN_FAMILY ? object : NULL;
+    struct spinlock *lock = rmap_lock(object);
+    struct list *vmas, *node;
+    bool last = false;
+
+    if (pin == 0) {
+        return; /* it was not mapped */
+    }
+    vmas = family != NULL ? &family->vmas : &((struct shmem *)object)->vmas;
+    spin_lock(lock);
     list_for_each(node, vmas)
     {
         struct vma *vma = list_entry(node, struct vma, rmap_node);
         uint64_t va = page_va(page, vma);
 
         if (va != 0) {
-            n += fn(page, vma, va);
-            if (page_mapcount(page) == 0) {
-                break;
-            }
+            (void)remove_migration_one(&w, vma, va);
         }
     }
+    if (family != NULL) {
+        last = --family->pins == 0 && list_empty(vmas);
+    }
     spin_unlock(lock);
-    return n;
-}
-
-static bool unmap_fn(struct page *page, struct vma *vma, uint64_t va)
-{
-    try_to_unmap_one(page, vma, va);
-    return false;
-}
-
-bool rmap_try_to_unmap(struct page *page)
-{
-    (void)rmap_walk(page, unmap_fn);
-    return page_mapcount(page) == 0;
-}
-
-bool rmap_test_and_clear_young(struct page *page)
-{
-    return rmap_walk(page, clear_young_one) != 0;
+    if (last) {
+        kfree(family);
+    }
 }

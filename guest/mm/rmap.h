@@ -21,6 +21,17 @@ void rmap_remove(struct page *page);
 
 /* Replaces every PTE of the page. True: no longer mapped. */
 bool rmap_try_to_unmap(struct page *page);
+/*
+ * Replaces every PTE of the page by a migration entry. batch: the flush may be
+ * deferred to try_to_unmap_flush(). True: no longer mapped. Either way the
+ * entries must go again, with the pin given here.
+ */
+bool rmap_try_to_migrate(struct page *page, bool batch, uint64_t *out_pin);
+/*
+ * Makes every migration entry of the page a PTE of "to", which may be the page
+ * itself, and gives the pin back. Both are locked.
+ */
+void rmap_remove_migration(uint64_t pin, struct page *page, struct page *to);
 /* Clears the access flag of every PTE; true if one was set. */
 bool rmap_test_and_clear_young(struct page *page);
 

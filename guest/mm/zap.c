@@ -58,6 +58,10 @@ static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end)
             pte_write(p, 0);
             swap_free(pte_swap_entry(pte));
             atomic_fetch_sub_explicit(&g->mm->swapped, 1, memory_order_relaxed);
+        } else if (pte_is_migration(pte)) {
+            /* The frame is the migration's; it will find one PTE less. */
+            pte_write(p, 0);
+            atomic_fetch_sub_explicit(&g->mm->rss, 1, memory_order_relaxed);
         }
     }
     if (flush) {
