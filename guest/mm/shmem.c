@@ -259,6 +259,32 @@ bool shmem_writepage(struct page *page)
     return true;
 }
 
+bool shmem_replace_page(struct page *page, struct page *to)
+{
+    struct shmem *shmem = page->mapping;
+    _Atomic uint64_t *slot = slot_of(shmem, page->index, false);
+
+    spin_lock(&shmem->lock);
+    /*
+     * References come from the index, under this lock. Acquire: whoever let go
+     * is done with the contents.
+     */
+    if (atomic_load_explicit(&page->count, memory_order_acquire) != 2) {
+        spin_unlock(&shmem->lock);
+        return false;
+    }
+    to->mapping = shmem;
+    to->index = page->index;
+    page_set(to, PG_SHMEM);
+    page_get(to); /* the index's */
+    atomic_store_explicit(slot, (uint64_t)to, memory_order_release);
+    page->mapping = NULL;
+    page_clear(page, PG_SHMEM);
+    spin_unlock(&shmem->lock);
+    page_put(page); /* the index's */
+    return true;
+}
+
 bool shmem_resident(struct shmem *shmem, uint64_t index)
 {
     _Atomic uint64_t *slot =

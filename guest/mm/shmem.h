@@ -39,6 +39,11 @@ void shmem_put(struct shmem *shmem);
 struct page *shmem_get_page(struct shmem *shmem, uint64_t index);
 /* Reclaim: the page is locked, unmapped. Moves it to swap; false: keep it. */
 bool shmem_writepage(struct page *page);
+/*
+ * Migration: both are locked, the page is unmapped. Puts the other in its
+ * place in the index, if nobody but the index and the caller refers to it.
+ */
+bool shmem_replace_page(struct page *page, struct page *to);
 /* Is it in memory? For mincore. */
 bool shmem_resident(struct shmem *shmem, uint64_t index);
 

@@ -271,6 +271,29 @@ bool swap_cache_remove_last(struct page *page)
     return true;
 }
 
+bool swap_cache_replace(struct page *page, struct page *to)
+{
+    uint64_t entry = page->private;
+    struct swap_slot *slot = slot_of(entry);
+    struct spinlock *lock = slot_lock(entry);
+
+    ASSERT(slot->cache == page);
+    /* As above; acquire: whoever let go is done with the contents. */
+    if (atomic_load_explicit(&page->count, memory_order_acquire) != 2) {
+        spin_unlock(lock);
+        return false;
+    }
+    to->private = entry;
+    page_set(to, PG_SWAPCACHE);
+    page_get(to);
+    slot->cache = to;
+    page->private = 0;
+    page_clear(page, PG_SWAPCACHE);
+    spin_unlock(lock);
+    page_put(page); /* the cache's */
+    return true;
+}
+
 void swap_cache_free_use(struct page *page)
 {
     uint64_t entry = page->private;

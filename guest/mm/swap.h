@@ -34,6 +34,12 @@ void swap_cache_delete(struct page *page);
  */
 bool swap_cache_remove_last(struct page *page);
 /*
+ * Puts another locked page in its place, if the caller's reference and the
+ * cache's are the only ones. The other takes the slot; the page keeps only the
+ * caller's reference.
+ */
+bool swap_cache_replace(struct page *page, struct page *to);
+/*
  * Drops a use of the page's slot. If it was the last, the page leaves the
  * cache, dirty since no copy of it is left.
  */

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tests of migration. Target frames are of any node: with one node a page moves
+ * from frame to frame of it.
+ */
+#include "kernel/bootargs.h"
+#include "kernel/sched.h"
+#include "kernel/smp.h"
+#include "kernel/task.h"
+#include "mm/gather.h"
+#include "mm/ktest_mm.h"
+#include "mm/like.h"
+#include "mm/lru.h"
+#include "mm/migrate.h"
+#include "mm/rmap.h"
+#include "mm/swap.h"
+#include "mm/tlbbatch.h"
+#include "mm/uaccess.h"
+
+#define N_PAGES 64UL
+
+static pte_t pte_at(struct mm *mm, uint64_t va)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(mm, va, &ptl);
+
+    return p == NULL ? 0 : pte_read(p);
+}
+
+/* Takes the mapped pages of the range off the LRU; how many. */
+static unsigned isolate(struct mm *mm, uint64_t va, uint64_t pages,
+                        struct list *out)
+{
+    unsigned n = 0;
+
+    list_init(out);
+    mm_read_lock(&mm->mmap_lock);
+    for (uint64_t i = 0; i < pages; i++) {
+        struct spinlock *ptl;
+        pte_t *p = pt_walk(mm, va + i * PAGE_SIZE, &ptl);
+
+        if (p == NULL) {
+            continue;
+        }
+        spin_lock(ptl);
+        if (pte_present(pte_read(p)) && !(pte_read(p) & PTE_SPECIAL) &&
+            lru_isolate(pte_page(pte_read(p)))) {
+            list_append(out, &pte_page(pte_read(p))->lru);
+            n++;
+        }
+        spin_unlock(ptl);
+    }
+    mm_read_unlock(&mm->mmap_lock);
+    return n;
+}
+
+/* Moves the range to other frames; how many pages did. */
+static unsigned move(struct mm *mm, uint64_t va, uint64_t pages,
+                     enum migrate_mode mode)
+{
+    struct list list;
+    unsigned n = isolate(mm, va, pages, &list);
+    int left = migrate_pages(&list, 0, mode);
+
+    migrate_putback(&list);
+    return left < 0 ? 0 : n - (unsigned)left;
+}
+
+static const char *migrate_contents(bool shared)
+{
+    struct mm *mm = ktest_enter();
+    uint64_t last = TEST_VA + (N_PAGES - 1) * PAGE_SIZE;
+    pte_t before, after;
+    int64_t rss;
+
+    KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, N_PAGES, shared));
+    KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 5));
+    before = pte_at(mm, last);
+    rss = atomic_load(&mm->rss);
+    KTEST_CHECK(move(mm, TEST_VA, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    after = pte_at(mm, last);
+    KTEST_CHECK(pte_page(after) != pte_page(before));
+    KTEST_CHECK((after & ~PTE_ADDR_MASK) == (before & ~PTE_ADDR_MASK));
+    KTEST_CHECK(page_mapcount(pte_page(after)) == 1);
+    KTEST_CHECK(page_mapcount(pte_page(before)) == 0);
+    KTEST_CHECK(atomic_load(&mm->rss) == rss);
+    KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 5));
+    /* Clean PTEs too. */
+    KTEST_CHECK(sys_madvise(TEST_VA, N_PAGES * PAGE_SIZE, MADV_PAGEOUT) == 0);
+    KTEST_CHECK(ktest_touch(TEST_VA, N_PAGES));
+    before = pte_at(mm, last);
+    KTEST_CHECK(!pte_dirty(before));
+    KTEST_CHECK(move(mm, TEST_VA, N_PAGES, MIGRATE_ASYNC) == N_PAGES);
+    after = pte_at(mm, last);
+    KTEST_CHECK((after & ~PTE_ADDR_MASK) == (before & ~PTE_ADDR_MASK));
+    KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 5));
+    KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 6));
+    KTEST_CHECK(sys_madvise(TEST_VA, N_PAGES * PAGE_SIZE, MADV_PAGEOUT) == 0);
+    KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 6));
+    ktest_leave();
+    KTEST_CHECK(swap_used() == 0);
+    return NULL;
+}
+
+const char *test_migrate_private(void)
+{
+    return migrate_contents(false);
+}
+
+const char *test_migrate_shared(void)
+{
+    return migrate_contents(true);
+}
+
+/* The current thread goes on in another address space. */
+static void go_to(struct mm *mm)
+{
+    ktest_leave();
+    ktest_use(mm);
+}
+
+/* Pages that parent and child map; then each writes its own. */
+const char *test_migrate_fork(void)
+{
+    const uint64_t priv = TEST_VA, shared = TEST_VA + BLOCK_SIZE;
+    struct mm *mm = ktest_enter(), *child;
+    pte_t pte;
+
+    KTEST_CHECK(mm != NULL && ktest_map(priv, N_PAGES, false));
+    KTEST_CHECK(ktest_map(shared, N_PAGES, true));
+    KTEST_CHECK(ktest_fill(priv, N_PAGES, 1) && ktest_fill(shared, N_PAGES, 2));
+    mm_get(mm);
+    child = mm_fork(mm);
+    KTEST_CHECK(child != NULL);
+    go_to(child);
+    KTEST_CHECK(ktest_check(shared, N_PAGES, 2)); /* maps them here too */
+    KTEST_CHECK(move(child, priv, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    KTEST_CHECK(move(mm, shared, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    pte = pte_at(child, priv);
+    KTEST_CHECK(pte_page(pte) == pte_page(pte_at(mm, priv)));
+    KTEST_CHECK(page_mapcount(pte_page(pte)) == 2 && !(pte & PTE_WRITE));
+    KTEST_CHECK(pte_page(pte_at(child, shared)) ==
+                pte_page(pte_at(mm, shared)));
+    KTEST_CHECK(ktest_fill(priv, N_PAGES / 2, 3));
+    KTEST_CHECK(ktest_fill(shared, N_PAGES, 4));
+    go_to(mm);
+    KTEST_CHECK(ktest_check(priv, N_PAGES, 1));
+    KTEST_CHECK(ktest_check(shared, N_PAGES, 4));
+    KTEST_CHECK(move(mm, priv, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    go_to(child);
+    KTEST_CHECK(ktest_check(priv, N_PAGES / 2, 3));
+    ktest_leave();
+    mm_put(child);
+    mm_put(mm);
+    return NULL;
+}
+
+/* Pages of the swap cache: another address space has only their slots. */
+const char *test_migrate_swapcache(void)
+{
+    struct mm *mm = ktest_enter(), *child;
+    pte_t pte;
+
+    KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, N_PAGES, false));
+    KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 1));
+    KTEST_CHECK(sys_madvise(TEST_VA, N_PAGES * PAGE_SIZE, MADV_PAGEOUT) == 0);
+    mm_get(mm);
+    child = mm_fork(mm);
+    KTEST_CHECK(child != NULL && ktest_touch(TEST_VA, N_PAGES));
+    pte = pte_at(mm, TEST_VA);
+    KTEST_CHECK(page_test(pte_page(pte), PG_SWAPCACHE));
+    KTEST_CHECK(move(mm, TEST_VA, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    KTEST_CHECK(pte_page(pte_at(mm, TEST_VA)) != pte_page(pte));
+    pte = pte_at(mm, TEST_VA);
+    KTEST_CHECK(page_test(pte_page(pte), PG_SWAPCACHE));
+    go_to(child);
+    KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 1));
+    KTEST_CHECK(pte_page(pte_at(child, TEST_VA)) == pte_page(pte));
+    KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 2));
+    go_to(mm);
+    KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 1));
+    ktest_leave();
+    mm_put(child);
+    mm_put(mm);
+    KTEST_CHECK(swap_used() == 0);
+    return NULL;
+}
+
+/* --- what everybody does with migration entries --- */
+
+/* One page of TEST_VA, locked and unmapped; its entries are there. */
+struct half_way {
+    struct page *page;
+    uint64_t pin;
+};
+
+static bool half_way(struct mm *mm, uint64_t va, struct half_way *h)
+{
+    struct list list;
+
+    if (isolate(mm, va, 1, &list) != 1) {
+        return false;
+    }
+    h->page = page_of_node(list.next);
+    list_remove(&h->page->lru);
+    page_lock(h->page);
+    return rmap_try_to_migrate(h->page, false, &h->pin) &&
+           pte_is_migration(pte_at(mm, va));
+}
+
+/* Back where it was: a migration that failed. */
+static void whole_way_back(struct half_way *h)
+{
+    rmap_remove_migration(h->pin, h->page, h->page);
+    page_unlock(h->page);
+    lru_putback(h->page, false);
+}
+
+const char *test_migrate_entries(void)
+{
+    const uint64_t a = TEST_VA, b = TEST_VA + PAGE_SIZE;
+    const uint64_t moved = TEST_VA + BLOCK_SIZE;
+    struct mm *mm = ktest_enter();
+    struct half_way h;
+    uint64_t word;
+    pte_t pte;
+
+    KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, 3, false));
+    KTEST_CHECK(put_user_u64(a, 1) == 0 && put_user_u64(b, 2) == 0);
+    pte = pte_at(mm, a);
+    KTEST_CHECK(half_way(mm, a, &h));
+    KTEST_CHECK(page_mapcount(h.page) == 0 && atomic_load(&mm->rss) == 2);
+    KTEST_CHECK(atomic_load(&h.page->count) == 1);
+    /* mincore: it is in memory. b holds the answer. */
+    KTEST_CHECK(sys_mincore(a, PAGE_SIZE, b + 8) == 0);
+    KTEST_CHECK(get_user_u64(&word, b + 8) == 0 && (word & 1) == 1);
+    whole_way_back(&h);
+    KTEST_CHECK(pte_at(mm, a) == pte);
+    /* mprotect: what it becomes may not write. */
+    KTEST_CHECK(half_way(mm, a, &h));
+    KTEST_CHECK(sys_mprotect(a, PAGE_SIZE, PROT_READ) == 0);
+    KTEST_CHECK(!(pte_at(mm, a) & PTE_WRITE));
+    whole_way_back(&h);
+    KTEST_CHECK(pte_valid(pte_at(mm, a)) && !pte_writes_now(pte_at(mm, a)));
+    KTEST_CHECK(put_user_u64(a, 9) == -EFAULT);
+    KTEST_CHECK(sys_mprotect(a, PAGE_SIZE, RW) == 0);
+    KTEST_CHECK(put_user_u64(a, 3) == 0);
+    /* mremap: the entry moves, the end of the migration finds it. */
+    KTEST_CHECK(half_way(mm, a, &h));
+    KTEST_CHECK(sys_mremap(a, PAGE_SIZE, PAGE_SIZE,
+                           MREMAP_MAYMOVE | MREMAP_FIXED,
+                           moved) == (int64_t)moved);
+    KTEST_CHECK(pte_is_migration(pte_at(mm, moved)) && pte_at(mm, a) == 0);
+    whole_way_back(&h);
+    KTEST_CHECK(get_user_u64(&word, moved) == 0 && word == 3);
+    KTEST_CHECK(atomic_load(&mm->rss) == 2);
+    /* MADV_DONTNEED, MADV_PAGEOUT, munmap: gone, and the page with it. */
+    KTEST_CHECK(half_way(mm, moved, &h));
+    KTEST_CHECK(sys_madvise(moved, PAGE_SIZE, MADV_PAGEOUT) == 0);
+    KTEST_CHECK(sys_madvise(moved, PAGE_SIZE, MADV_COLD) == 0);
+    KTEST_CHECK(pte_is_migration(pte_at(mm, moved)));
+    KTEST_CHECK(sys_madvise(moved, PAGE_SIZE, MADV_DONTNEED) == 0);
+    KTEST_CHECK(pte_at(mm, moved) == 0 && atomic_load(&mm->rss) == 1);
+    whole_way_back(&h);
+    KTEST_CHECK(pte_at(mm, moved) == 0);
+    /* The last area goes while the page is on its way. */
+    KTEST_CHECK(half_way(mm, b, &h));
+    KTEST_CHECK(sys_munmap(TEST_VA, 3 * PAGE_SIZE) == 0);
+    KTEST_CHECK(sys_munmap(moved, PAGE_SIZE) == 0 && mm->n_areas == 0);
+    whole_way_back(&h);
+    KTEST_CHECK(atomic_load(&mm->rss) == 0);
+    ktest_leave();
+    return NULL;
+}
+
+const char *test_migrate_entry_fork(void)
+{
+    struct mm *mm = ktest_enter(), *child;
+    struct half_way h;
+    uint64_t word;
+
+    KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, 1, false));
+    KTEST_CHECK(put_user_u64(TEST_VA, 1) == 0);
+    mm_get(mm);
+    KTEST_CHECK(half_way(mm, TEST_VA, &h));
+    child = mm_fork(mm);
+    KTEST_CHECK(child != NULL && atomic_load(&child->rss) == 1);
+    KTEST_CHECK(pte_is_migration(pte_at(child, TEST_VA)));
+    KTEST_CHECK(!((pte_at(mm, TEST_VA) | pte_at(child, TEST_VA)) & PTE_WRITE));
+    whole_way_back(&h);
+    KTEST_CHECK(page_mapcount(h.page) == 2);
+    KTEST_CHECK(put_user_u64(TEST_VA, 2) == 0);
+    go_to(child);
+    KTEST_CHECK(get_user_u64(&word, TEST_VA) == 0 && word == 1);
+    KTEST_CHECK(put_user_u64(TEST_VA, 3) == 0);
+    go_to(mm);
+    KTEST_CHECK(get_user_u64(&word, TEST_VA) == 0 && word == 2);
+    ktest_leave();
+    mm_put(child);
+    mm_put(mm);
+    return NULL;
+}
+
+/* Somebody has a reference: the page stays, mapped as it was. */
+const char *test_migrate_restore(void)
+{
+    struct mm *mm = ktest_enter();
+    struct ktest_counts c;
+    struct page *page;
+    uint32_t pending;
+    pte_t pte;
+
+    KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, 4, false));
+    KTEST_CHECK(ktest_fill(TEST_VA, 4, 1));
+    pte = pte_at(mm, TEST_VA);
+    page = pte_page(pte);
+    pending = atomic_load(&mm->tlb_flush_batched);
+    page_get(page);
+    ktest_counts_start(&c);
+    KTEST_CHECK(move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
+    ktest_counts_stop(&c);
+    KTEST_CHECK(pte_at(mm, TEST_VA) == pte);
+    KTEST_CHECK(page_mapcount(page) == 1 && atomic_load(&page->count) == 2);
+    KTEST_CHECK(page_test(page, PG_LRU) && !page_test(page, PG_LOCKED));
+    KTEST_CHECK(c.at.migrate_fail == 1 && c.at.migrate_success == 0);
+    KTEST_CHECK(c.at.unmap_ptes == 1);
+    if (c.at.batch_flush == 1) {
+        /* The flush was queued: the word says so although nothing is gone. */
+        KTEST_CHECK(atomic_load(&mm->tlb_flush_batched) == pending + 1);
+    }
+    /* The others of a batch do not suffer. */
+    KTEST_CHECK(move(mm, TEST_VA, 4, MIGRATE_SYNC) == 3);
+    KTEST_CHECK(pte_page(pte_at(mm, TEST_VA)) == page);
+    page_put(page);
+    /* Locked: asynchronous migration does not wait. */
+    page_lock(page);
+    KTEST_CHECK(move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
+    page_unlock(page);
+    KTEST_CHECK(move(mm, TEST_VA, 4, MIGRATE_SYNC) == 4);
+    KTEST_CHECK(ktest_check(TEST_VA, 4, 1));
+    ktest_leave();
+    return NULL;
+}
+
+/* --- counts --- */
+
+static bool deferred(void)
+{
+    return bootargs.tlb == BOOTARG_TLB_BROADCAST &&
+           bootargs.flush == BOOTARG_FLUSH_BATCHED && mm_like.bc_batched &&
+           mm_like.migrate_batched;
+}
+
+/* move_pages of 1200 pages: 3 waits; in R parts: R * ceil(P / (512 R)). */
+const char *test_migrate_count(void)
+{
+    static const uint16_t parts[] = {1, 2, 3, 4, 6, 1200};
+    const uint64_t pages = 1200;
+    struct mm *mm = ktest_enter();
+    struct ktest_counts c;
+
+    if (bootargs.tlb != BOOTARG_TLB_BROADCAST) {
+        ktest_leave();
+        KTEST_SKIP("tlb=ipi");
+    }
+    KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, pages, false));
+    KTEST_CHECK(ktest_fill(TEST_VA, pages, 1));
+    for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
+        uint64_t r = parts[i], each = pages / r;
+        uint64_t flushes = deferred() ? r * ((each + 511) / 512) : pages;
+
+        ktest_counts_start(&c);
+        for (uint64_t done = 0; done < pages; done += each) {
+            KTEST_CHECK(move(mm, TEST_VA + done * PAGE_SIZE, each,
+                             MIGRATE_SYNC) == each);
+        }
+        ktest_counts_stop(&c);
+        KTEST_CHECK(c.at.unmap_ptes == pages && c.at.tlbi_va == pages);
+        KTEST_CHECK(c.at.dsb_ishst == pages && c.at.dsb_ish == flushes);
+        KTEST_CHECK(c.at.tlbi_asid == 0 && c.at.tlbi_range == 0);
+        KTEST_CHECK(c.at.batch_flush == (deferred() ? flushes : 0));
+        KTEST_CHECK(c.at.migrate_success == pages && c.at.migrate_fail == 0);
+    }
+    KTEST_CHECK(ktest_check(TEST_VA, pages, 1));
+    ktest_leave();
+    return NULL;
+}
+
+/* --- races --- */
+
+#define SLICE 32UL
+
+struct migrate_race {
+    struct ktest_threads t;
+    struct mm *mm;
+    unsigned rounds;
+    _Atomic uint32_t failures;
+};
+
+static void write_and_check(unsigned index, void *arg)
+{
+    struct migrate_race *race = arg;
+    uint64_t va = TEST_VA + index * SLICE * PAGE_SIZE;
+
+    for (unsigned r = 0; r < race->rounds; r++) {
+        uint64_t seed = index * 1000UL + r;
+
+        if (!ktest_fill(va, SLICE, seed) || !ktest_check(va, SLICE, seed)) {
+            atomic_fetch_add(&race->failures, 1);
+            return;
+        }
+    }
+}
+
+static const char *race_migrate(bool shared, bool fork)
+{
+    struct migrate_race race = {
+        .t = {.fn = write_and_check, .n = cpu_count < 8 ? cpu_count : 8},
+        .rounds = 12,
+    };
+    struct mm *mm = ktest_enter();
+    unsigned moved = 0;
+
+    KTEST_CHECK(mm != NULL);
+    race.t.arg = &race;
+    race.t.mm = mm;
+    KTEST_CHECK(ktest_map(TEST_VA, race.t.n * SLICE, shared));
+    KTEST_CHECK(ktest_threads_start(&race.t, 0));
+    while (atomic_load(&race.t.done) != race.t.n) {
+        struct mm *child = fork ? mm_fork(mm) : NULL;
+
+        KTEST_CHECK(!fork || child != NULL);
+        moved += move(mm, TEST_VA, race.t.n * SLICE, MIGRATE_SYNC);
+        moved += move(mm, TEST_VA, SLICE, MIGRATE_ASYNC);
+        mm_put(child);
+        preempt_point();
+    }
+    ktest_threads_join(&race.t);
+    KTEST_CHECK(atomic_load(&race.failures) == 0 && moved != 0);
+    for (unsigned i = 0; i < race.t.n; i++) {
+        KTEST_CHECK(ktest_check(TEST_VA + i * SLICE * PAGE_SIZE, SLICE,
+                                i * 1000UL + race.rounds - 1));
+    }
+    ktest_leave();
+    KTEST_CHECK(swap_used() == 0);
+    return NULL;
+}
+
+const char *test_migrate_race_private(void)
+{
+    return race_migrate(false, false);
+}
+
+const char *test_migrate_race_shared(void)
+{
+    return race_migrate(true, false);
+}
+
+const char *test_migrate_race_fork(void)
+{
+    return race_migrate(false, true);
+}
