@@ -124,18 +124,33 @@ static inline void counts_series_add(struct counts_series *s,
     s->calls++;
 }
 
-/* " name value" or " name low..high" for each counter that moved. */
-static inline void counts_series_print(const struct counts_series *s)
+/*
+ * " name value" or " name low..high" for each counter that moved, to the end of
+ * a line of which `column` characters are there, and on lines that begin with
+ * two spaces.
+ */
+static inline void counts_series_print(const struct counts_series *s,
+                                       int column)
 {
     for (unsigned i = 0; i < COUNTS; i++) {
         uint64_t min = s->min.value[i], max = s->max.value[i];
+        char text[80];
+        int n;
 
-        if (max != 0) {
-            printf(" %s %llu", counts_names[i], (unsigned long long)min);
-            if (max != min) {
-                printf("..%llu", (unsigned long long)max);
-            }
+        if (max == 0) {
+            continue;
         }
+        n = snprintf(text, sizeof(text), " %s %llu", counts_names[i],
+                     (unsigned long long)min);
+        if (max != min) {
+            n += snprintf(text + n, sizeof(text) - (size_t)n, "..%llu",
+                          (unsigned long long)max);
+        }
+        if (column + n > 80) {
+            printf("\n ");
+            column = 1;
+        }
+        column += printf("%s", text);
     }
     printf("\n");
 }

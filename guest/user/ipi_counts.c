@@ -9,9 +9,9 @@
  *   I  they are idle: lazily, the program's address space is still loaded
  *
  * Before each case nothing is pending and the program has visited every CPU, so
- * that all may be in the address space's mask. One line a case:
+ * that all may be in the address space's mask. Of each case is told
  *
- *   case NAME mode M cpus N pages P: received R per_cpu R/(N-1) ... counter ...
+ *   case NAME mode M cpus N pages P: received R counter value ...
  *
  * received counts flush requests handled on other CPUs, of all of the machine.
  * docs/LINUX.md compares. Pages are checked after each case.
@@ -43,19 +43,64 @@ struct helper {
 static struct helper *helper;
 static pid_t children[MAX_CPUS + 1];
 static unsigned n_children, cpus;
-static _Atomic uint32_t *spinning; /* how many spinners are on their CPU */
-static volatile uint64_t *spare;   /* a page to spend mprotect calls on */
+
+/* What the spinners look at; `resting` counts those that sleep. */
+static struct floor {
+    _Atomic uint32_t spinning, rests, resting, goes_on;
+} * floor_words;
+
+static volatile uint64_t *spare; /* a page to spend mprotect calls on */
 static unsigned long wrong_pages;
 static struct counts before, after;
 static bool counted;
 
 static void spin_for_ever(unsigned cpu)
 {
+    uint32_t rests = 0;
+
     (void)pin_to_cpu(cpu);
-    atomic_fetch_add(spinning, 1);
+    atomic_fetch_add(&floor_words->spinning, 1);
     for (;;) {
         __asm__ volatile("yield" ::: "memory"); /* another vCPU may run */
+        if (atomic_load_explicit(&floor_words->rests, memory_order_relaxed) >
+            rests) {
+            rests++;
+            shared_add(&floor_words->resting, 1);
+            shared_wait(&floor_words->goes_on, rests);
+            atomic_fetch_add(&floor_words->spinning, 1);
+        }
     }
+}
+
+static unsigned spinners(void)
+{
+    return opt.mode == 'I' ? 0 : cpus - 1;
+}
+
+/* Sends the spinners to sleep: to spin takes long where many CPUs are few. */
+static void stop_spinners(void)
+{
+    atomic_store(&floor_words->spinning, 0);
+    atomic_store(&floor_words->resting, 0);
+    atomic_fetch_add(&floor_words->rests, 1);
+    shared_wait(&floor_words->resting, spinners());
+}
+
+/* Until each is on its CPU again. */
+static void start_spinners(void)
+{
+    shared_add(&floor_words->goes_on, 1);
+    while (atomic_load(&floor_words->spinning) < spinners()) {
+        sched_yield();
+    }
+}
+
+/* Time goes by. */
+static void rest(unsigned ms)
+{
+    stop_spinners();
+    usleep(ms * 1000);
+    start_spinners();
 }
 
 static void *thread_main(void *arg)
@@ -125,13 +170,17 @@ static void drain(void)
     protect(spare, 1, PROT_READ);
 }
 
-/* All CPUs know the address space. */
+/* All CPUs know the address space, and run something else now. */
 static void visit_all(void)
 {
-    for (unsigned cpu = 1; cpu < cpus && opt.mode != 'T'; cpu++) {
-        (void)pin_to_cpu(cpu);
+    if (opt.mode != 'T') {
+        stop_spinners();
+        for (unsigned cpu = 1; cpu < cpus; cpu++) {
+            (void)pin_to_cpu(cpu);
+        }
+        (void)pin_to_cpu(0);
+        start_spinners();
     }
-    (void)pin_to_cpu(0);
 }
 
 static void begin(void)
@@ -143,6 +192,7 @@ static void end(const char *name)
 {
     struct counts_series s = {0};
     unsigned long received;
+    int column;
 
     if (!counts_read(COUNTS_ALL, &after) || !counted) {
         printf("case %s mode %c cpus %u pages %lu: not counted\n", name,
@@ -151,13 +201,9 @@ static void end(const char *name)
     }
     counts_series_add(&s, &before, &after);
     received = s.max.value[COUNT_remote_flush_received];
-    printf("case %s mode %c cpus %u pages %lu: received %lu", name, opt.mode,
-           cpus, opt.pages, received);
-    if (cpus > 1) {
-        printf(" per_cpu %lu.%03lu", received / (cpus - 1),
-               received % (cpus - 1) * 1000 / (cpus - 1));
-    }
-    counts_series_print(&s);
+    column = printf("case %s mode %c cpus %u pages %lu: received %lu", name,
+                    opt.mode, cpus, opt.pages, received);
+    counts_series_print(&s, column);
 }
 
 static bool wanted(const char *name)
@@ -292,7 +338,9 @@ static void case_trim(const char *name)
     (void)name;
     protect(spare, 1, PROT_READ | PROT_WRITE);
     for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        usleep(steps[i].sleep_ms * 1000);
+        if (steps[i].sleep_ms > 0) {
+            rest(steps[i].sleep_ms);
+        }
         visit_all();
         spare[0] = i;
         begin();
@@ -384,13 +432,13 @@ static void parse_options(int argc, char **argv)
 static void start(void)
 {
     helper = shared_map(PAGE);
-    spinning = (_Atomic uint32_t *)(helper + 1);
+    floor_words = shared_map(PAGE);
     (void)pin_to_cpu(0);
     start_helper();
-    for (unsigned cpu = 1; cpu < cpus && opt.mode != 'I'; cpu++) {
+    for (unsigned cpu = 1; cpu <= spinners(); cpu++) {
         start_spinner(cpu);
     }
-    while (opt.mode != 'I' && atomic_load(spinning) < cpus - 1) {
+    while (atomic_load(&floor_words->spinning) < spinners()) {
         sched_yield();
     }
     (void)memory_make_group(GROUP);

@@ -4,9 +4,10 @@
  * counted by the kernel between two readings (counts.h). The cases are those
  * that were counted on real kernels: docs/LINUX.md compares.
  *
- * One line a case: "case NAME calls K: counter value ...", with all calls of
- * the case alike or low..high; a series whose first call differs by design has
- * two cases, NAME.1 and NAME.n. Runs on one CPU, where it is pinned; the
+ * "case NAME calls K: counter value ...", on lines that begin with two spaces
+ * where one is too short, with all calls of the case alike or low..high; a
+ * series whose first call differs by design has two cases, NAME.1 and NAME.n.
+ * Runs on one CPU, where it is pinned; the
  * contents of every page are checked.
  */
 #define _GNU_SOURCE
@@ -44,8 +45,8 @@ static void end(struct counts_series *s)
 static void report(const char *name, const char *part,
                    const struct counts_series *s)
 {
-    printf("case %s%s calls %lu:", name, part, s->calls);
-    counts_series_print(s);
+    counts_series_print(s,
+                        printf("case %s%s calls %lu:", name, part, s->calls));
 }
 
 static void not_here(const char *name, const char *what)
@@ -131,7 +132,7 @@ static void touch(const struct pageout_case *c, volatile uint64_t *buf,
         break;
     case TOUCH_EVERY_4TH:
         check(buf, c->pages, 0);
-        for (unsigned long i = 0; i < c->pages; i += 4) {
+        for (unsigned long i = 3; i < c->pages; i += 4) {
             buf[i * PAGE_WORDS] = memory_word(i, 0);
         }
         break;

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compares the guest's TLB maintenance with that of Linux kernels, count by
+count (expected.py), by the programs linux_counts and ipi_counts.
+
+  compare.py SHOOTDOWN [--part arm64|ipi] [--like 6.1,6.12,7.2]
+             [--variant plain,kpti,norange] [--cpus 2,4,8] [--modes U,T,I]
+             [--pages N] [--calls N] [--document FILE] [-v]
+
+Prints what differs and one line of sums. Exit status 0 when all are equal, 1
+when something differs, 2 when something could not be counted. --document also
+writes docs/LINUX.md; give it all kernels, variants and CPUs then.
+
+Runs are deterministic (--engine vtime): the same counts each time.
+"""
+import argparse
+import math
+import re
+import subprocess
+import sys
+
+import expected
+
+KINDS = ("VALE", "RVALE", "VAE", "RVAE", "ASIDE", "ISHST", "ISH")
+VARIANTS = {"plain": "", "kpti": "kpti=on", "norange": "tlbirange=off"}
+VARIANT_TEXT = {"plain": "", "kpti": "kpti=on",
+                "norange": "without FEAT_TLBIRANGE"}
+
+
+class Sums:
+    """Values that were compared, equal, and not there."""
+
+    def __init__(self):
+        self.compared = self.equal = self.missing = 0
+        self.lines = []
+
+    def add(self, fits, line):
+        self.compared += 1
+        self.equal += fits
+        if not fits:
+            self.lines.append("differs: " + line)
+
+    def lack(self, line):
+        self.missing += 1
+        self.lines.append("missing: " + line)
+
+    def status(self):
+        if self.equal < self.compared:
+            return 1
+        return 2 if self.missing else 0
+
+
+def run_guest(shootdown, workload, cpus, words, options, arguments):
+    """The lines of a run, continuation lines joined to theirs."""
+    command = [shootdown, "run", workload, "--cpus", str(cpus), "--engine",
+               "vtime", "--timeout", "0", "--append", " ".join(words),
+               *options, "--", *arguments]
+    out = subprocess.run(command, stdin=subprocess.DEVNULL, check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    text = out.stdout.decode(errors="replace")
+    if out.returncode != 0:
+        print(" ".join(command))
+        print(text[-2000:])
+        print(f"exit status {out.returncode}")
+        sys.exit(1)
+    return re.sub(r"\n  ", " ", text).splitlines()
+
+
+def counters_of(words):
+    """{name: (low, high)}"""
+    counts = {}
+    for name, value in zip(words[::2], words[1::2]):
+        low, _, high = value.partition("..")
+        counts[name] = (int(low), int(high or low))
+    return counts
+
+
+def parse_cases(lines):
+    """{case: {name: (low, high)}}; a case that was skipped is its reason."""
+    cases = {}
+    for line in lines:
+        m = re.match(r"case (\S+) (skipped: .*)", line)
+        if m:
+            cases[m[1]] = m[2]
+            continue
+        m = re.match(r"case (\S+) [^:]*: ?(.*)", line)
+        if m and m[1] not in cases:
+            cases[m[1]] = counters_of(m[2].split())
+    return cases
+
+
+# --- arm64 -------------------------------------------------------------------
+
+def kinds_of(counts):
+    def of(name):
+        return counts.get(name, (0, 0))
+
+    def less(all_of, part):
+        return (of(all_of)[0] - of(part)[0], of(all_of)[1] - of(part)[1])
+
+    return {"VALE": less("tlbi_va", "tlbi_va_walk"),
+            "VAE": of("tlbi_va_walk"),
+            "RVALE": less("tlbi_range", "tlbi_range_walk"),
+            "RVAE": of("tlbi_range_walk"), "ASIDE": of("tlbi_asid"),
+            "ISHST": of("dsb_ishst"), "ISH": of("dsb_ish")}
+
+
+def bounds(text):
+    low, _, high = text.partition("..")
+    value = sum(int(n) for n in low.split("+"))
+    return (value, int(high) if high else value)
+
+
+def expectation(text, variant):
+    """{kind: (low, high)} of what is to be compared."""
+    only = text.startswith("only ")
+    given = {}
+    for part in filter(None, text.removeprefix("only ").split(", ")):
+        kind, value = part.split()
+        given[kind] = bounds(value)
+    want = dict(given) if only else {k: given.get(k, (0, 0)) for k in KINDS}
+    if variant == "norange":
+        if "RVALE" in want:
+            pages = 256 * want["RVALE"][0]
+            want["VALE"] = tuple(n + pages for n in want["VALE"])
+            want["RVALE"] = (0, 0)
+        if want.get("RVAE", (0, 0)) != (0, 0):
+            # What a table is flushed with then was not measured.
+            del want["RVAE"], want["VAE"]
+    if variant == "kpti":
+        for kind in want:
+            if not kind.startswith("ISH"):
+                want[kind] = tuple(2 * n for n in want[kind])
+    return want
+
+
+def fits(got, want):
+    if want[0] == want[1]:
+        return got == want
+    return want[0] <= got[0] and got[1] <= want[1]
+
+
+def show(pair):
+    return str(pair[0]) if pair[0] == pair[1] else f"{pair[0]}..{pair[1]}"
+
+
+def compare_arm64(o, sums, results):
+    """results[(variant, kernel, case)] = (verdict, counts by kind)"""
+    for variant in o.variant:
+        for kernel in o.like:
+            words = ["like=" + kernel, "numa=fake=2", VARIANTS[variant]]
+            cases = parse_cases(run_guest(
+                o.shootdown, "linux_counts", 3, words, [],
+                ["-k", str(o.calls)]))
+            for _, case, _, texts, _ in expected.ARM64:
+                if kernel not in texts:
+                    continue
+                name = f"{kernel} {variant} {case}"
+                got = cases.get(case, "no such line")
+                if isinstance(got, str):
+                    sums.lack(f"{name}: {got}")
+                    results[variant, kernel, case] = ("missing", None)
+                    continue
+                kinds = kinds_of(got)
+                good = True
+                for kind, want in expectation(texts[kernel],
+                                              variant).items():
+                    one = fits(kinds[kind], want)
+                    good &= one
+                    sums.add(one, f"{name}: {kind} is {show(kinds[kind])}, "
+                                  f"Linux has {show(want)}")
+                results[variant, kernel, case] = (
+                    "equal" if good else "differs", kinds)
+
+
+# --- flush interrupts --------------------------------------------------------
+
+def ipi_law(case, kernel, mode, got, pages):
+    """How many requests each other CPU gets: (low, high)."""
+    regions = math.ceil(pages / 512)
+    lazy_masks = kernel == "7.2"
+    reclaimed = got.get("swap_out", (0, 0))[0]
+    flushes = got.get("batch_flush", (0, 0))[0]
+    told = mode == "T" or (mode == "U" and lazy_masks)
+
+    def exactly(n):
+        return (n, n)
+
+    if case in ("reclaim_dirty", "reclaim_by_other"):
+        return exactly(reclaimed if told else 0)
+    if case == "reclaim_clean":
+        return exactly(flushes if told else 0)
+    if case == "mprotect_after_reclaim":
+        return exactly(0 if mode == "U" and not lazy_masks else 1)
+    if case in ("pageout_dirty", "pageout_clean"):
+        region = 512 if case == "pageout_dirty" else math.ceil(512 / 31)
+        last = pages - 512 * (regions - 1)
+        every = region * (regions - 1) + (
+            last if case == "pageout_dirty" else math.ceil(last / 31))
+        if mode == "T":
+            return exactly(every + regions - 1)
+        if not lazy_masks:
+            return exactly(0 if mode == "U" else 1)
+        return exactly(region + (1 if mode == "U" else 2))
+    if case == "move_pages":
+        return exactly(math.ceil(pages / 512) if told else 0)
+    if case == "migrate_pages":
+        if not told:
+            return (0, 1) if mode == "U" else (0, 0)
+        return exactly(math.ceil((pages + 1) / 512))
+    if mode == "I":  # trim
+        return exactly(0)
+    if mode == "T":
+        return exactly(1)
+    return exactly(1 if lazy_masks and "due" in case else 0)
+
+
+def compare_ipi(o, sums, results):
+    """results[(kernel, cpus, mode, case)] = (verdict, per CPU)"""
+    for kernel in o.like:
+        if kernel == "6.1":
+            continue
+        for cpus in o.cpus:
+            for mode in o.modes:
+                cases = parse_cases(run_guest(
+                    o.shootdown, "ipi_counts", cpus,
+                    ["like=" + kernel, "numa=fake=2"], ["--tlb", "ipi"],
+                    ["-m", mode, "-p", str(o.pages)]))
+                for case, _, _, _ in expected.AMD64:
+                    name = f"{kernel} N={cpus} {mode} {case}"
+                    got = cases.get(case, "no such line")
+                    if isinstance(got, str):
+                        sums.lack(f"{name}: {got}")
+                        results[kernel, cpus, mode, case] = ("missing", None)
+                        continue
+                    low, high = ipi_law(case, kernel, mode, got, o.pages)
+                    received = got["received"][0]
+                    good = (low * (cpus - 1) <= received
+                            <= high * (cpus - 1))
+                    sums.add(good, f"{name}: {received} requests, the law "
+                                   f"gives {show((low, high))} * {cpus - 1}")
+                    results[kernel, cpus, mode, case] = (
+                        "equal" if good else "differs",
+                        received / (cpus - 1))
+
+
+def numbers(choices):
+    def parse(text):
+        words = text.split(",")
+        for word in words:
+            if word not in choices:
+                raise argparse.ArgumentTypeError(f"{word} is none of "
+                                                 + ", ".join(choices))
+        return words
+    return parse
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("shootdown")
+    parser.add_argument("--part", choices=("arm64", "ipi"))
+    parser.add_argument("--like", type=numbers(tuple(expected.KERNELS)),
+                        default=list(expected.KERNELS))
+    parser.add_argument("--variant", type=numbers(tuple(VARIANTS)),
+                        default=list(VARIANTS))
+    parser.add_argument("--cpus", default="2,4,8",
+                        type=lambda t: [int(n) for n in t.split(",")])
+    parser.add_argument("--modes", type=numbers("UTI"), default=list("UTI"))
+    parser.add_argument("--pages", type=int, default=4096)
+    parser.add_argument("--calls", type=int, default=4)
+    parser.add_argument("--document")
+    parser.add_argument("-v", action="store_true")
+    o = parser.parse_args()
+    sums, arm64, ipi = Sums(), {}, {}
+    if o.part != "ipi":
+        compare_arm64(o, sums, arm64)
+    if o.part != "arm64":
+        compare_ipi(o, sums, ipi)
+    print("\n".join(sums.lines))
+    print(f"{sums.compared} counts compared, {sums.equal} equal, "
+          f"{sums.missing} cases missing")
+    if o.document:
+        import page
+        with open(o.document, "w", encoding="utf-8") as out:
+            out.write(page.page(o, sums, arm64, ipi))
+    return sums.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
