@@ -83,6 +83,18 @@ void lru_deactivate(struct page *page)
     }
 }
 
+void lru_mark_lazyfree(struct page *page)
+{
+    if (page_test(page, PG_SWAPCACHE) || !page_test(page, PG_SWAPBACKED)) {
+        return;
+    }
+    if (lru_isolate(page)) {
+        page_clear(page, PG_SWAPBACKED | PG_REFERENCED);
+        add(page, false, true);
+        page_put(page);
+    }
+}
+
 void lru_del_final(struct page *page)
 {
     struct lru_shard *shard;

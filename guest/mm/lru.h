@@ -20,6 +20,8 @@ bool lru_isolate(struct page *page);
 void lru_putback(struct page *page, bool active);
 /* To the tail of the inactive list: next to go. */
 void lru_deactivate(struct page *page);
+/* MADV_FREE: the same, and it need not go to swap. */
+void lru_mark_lazyfree(struct page *page);
 /* The page has no references left. */
 void lru_del_final(struct page *page);
 /* Isolates up to max pages from the cold end; appends them to out. */

@@ -9,6 +9,7 @@
 #include "mm/mm_priv.h"
 #include "mm/reclaim.h"
 #include "mm/shmem.h"
+#include "mm/swap.h"
 #include "mm/tlbbatch.h"
 #include "mm/uaccess.h"
 
@@ -63,6 +64,83 @@ static void pageout_block(struct gather *g, struct mm *mm, uint64_t va,
     }
 }
 
+/*
+ * MADV_FREE: may the contents go? Page locked, PTL held. A page that has a copy
+ * in swap or was written must be this PTE's alone, and then it forgets both.
+ */
+static bool forget_contents(struct page *page)
+{
+    bool ok = page_mapcount(page) == 1;
+
+    if (ok && page_test(page, PG_SWAPCACHE)) {
+        ok = swap_count(page->private) == 0;
+        if (ok) {
+            swap_cache_delete(page);
+        }
+    }
+    if (ok) {
+        page_clear(page, PG_DIRTY);
+    }
+    return ok;
+}
+
+/*
+ * PTL held. The PTE becomes clean and old, so that the next write sets it
+ * dirty again and reclaim can tell; what TLBs hold goes with the gather's
+ * flush. Until then a store through a dirty entry is lost, as are all before
+ * the call.
+ */
+static void free_pte(struct gather *g, pte_t *p, uint64_t va)
+{
+    pte_t pte = pte_read(p);
+    struct page *page;
+
+    if (pte_is_swap(pte)) {
+        pte_write(p, 0);
+        swap_free(pte_swap_entry(pte));
+        atomic_fetch_sub_explicit(&g->mm->swapped, 1, memory_order_relaxed);
+        return;
+    }
+    if (!pte_present(pte) || (pte & PTE_SPECIAL)) {
+        return;
+    }
+    page = pte_page(pte);
+    if (page_test(page, PG_SWAPCACHE | PG_DIRTY)) {
+        bool ok;
+
+        if (!page_trylock(page)) {
+            return; /* on its way to swap: leave it */
+        }
+        ok = forget_contents(page);
+        page_unlock(page);
+        if (!ok) {
+            return;
+        }
+    }
+    if ((pte & PTE_AF) || pte_dirty(pte)) {
+        pte = pte_exchange(p, 0);
+        pte_write(p, pte_mkclean(pte) & ~PTE_AF);
+        gather_note(g, va, PAGE_SIZE, 3);
+    }
+    lru_mark_lazyfree(page);
+}
+
+static void free_block(struct gather *g, uint64_t va, uint64_t end)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(g->mm, va, &ptl);
+
+    if (p == NULL) {
+        return;
+    }
+    spin_lock(ptl);
+    flush_tlb_batched_pending(g->mm);
+    for (; va < end; va += PAGE_SIZE, p++) {
+        free_pte(g, p, va);
+    }
+    spin_unlock(ptl);
+}
+
 /* Makes the pages look old. */
 static void cold_block(struct gather *g, uint64_t va, uint64_t end)
 {
@@ -78,8 +156,9 @@ static void cold_block(struct gather *g, uint64_t va, uint64_t end)
         pte_t pte = pte_read(p);
 
         if (!pte_present(pte) || (pte & PTE_SPECIAL) ||
-            page_mapcount(pte_page(pte)) != 1) {
-            continue;
+            page_mapcount(pte_page(pte)) != 1 ||
+            !page_test(pte_page(pte), PG_LRU)) {
+            continue; /* not ours to age: others use it, or it is being moved */
         }
         clear_young(g, p, pte, va);
         page_clear(pte_page(pte), PG_REFERENCED);
@@ -103,6 +182,8 @@ static void advise_blocks(struct vma *vma, uint64_t start, uint64_t end,
 
         if (pageout) {
             pageout_block(young ? &g : NULL, vma->mm, start, stop);
+        } else if (advice == MADV_FREE) {
+            free_block(&g, start, stop);
         } else {
             cold_block(&g, start, stop);
         }
@@ -139,11 +220,10 @@ static int advise_area(struct vma *vma, uint64_t start, uint64_t end,
         advise_blocks(vma, start, end, advice);
         return 0;
     case MADV_FREE:
-        /* The contents may go at any time: they go now. */
         if (vma->flags & VMA_SHARED) {
             return -EINVAL;
         }
-        zap_range_single(vma, start, end);
+        advise_blocks(vma, start, end, advice);
         return 0;
     case MADV_DONTNEED:
         zap_range_single(vma, start, end);

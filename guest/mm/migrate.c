@@ -40,7 +40,8 @@
 
 /* What a page carries with it. */
 #define PG_IDENTITY                                                            \
-    (PG_DIRTY | PG_UPTODATE | PG_ANON | PG_ACTIVE | PG_REFERENCED)
+    (PG_DIRTY | PG_UPTODATE | PG_ANON | PG_SWAPBACKED | PG_ACTIVE |            \
+     PG_REFERENCED)
 
 enum step {
     STEP_DONE,      /* or nothing to do: it is gone */

@@ -37,6 +37,8 @@ enum page_flag {
     PG_SLAB = 1 << 12,      /* holds small objects */
     PG_ICACHE = 1 << 13,    /* instruction caches have seen the contents */
     PG_CACHED = 1 << 14,    /* in a CPU's cache of free frames */
+    /* Goes to swap; PG_ANON without it: MADV_FREE, thrown away while clean */
+    PG_SWAPBACKED = 1 << 15,
 };
 
 /*
@@ -180,6 +182,12 @@ static inline bool page_test_and_clear(struct page *page, uint32_t flag)
            (atomic_fetch_and_explicit(&page->flags, ~flag,
                                       memory_order_relaxed) &
             flag);
+}
+/* MADV_FREE and not known to be written since. */
+static inline bool page_is_lazyfree(const struct page *page)
+{
+    return (atomic_load_explicit(&page->flags, memory_order_relaxed) &
+            (PG_ANON | PG_SWAPBACKED)) == PG_ANON;
 }
 static inline int page_mapcount(const struct page *page)
 {

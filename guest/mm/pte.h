@@ -65,6 +65,11 @@ static inline pte_t pte_mkdirty(pte_t pte)
     pte |= PTE_DIRTY;
     return pte & PTE_WRITE ? pte & ~PTE_RDONLY : pte;
 }
+static inline pte_t pte_mkclean(pte_t pte)
+{
+    pte &= ~PTE_DIRTY;
+    return pte & PTE_WRITE ? pte | PTE_RDONLY : pte;
+}
 static inline pte_t pte_wrprotect(pte_t pte)
 {
     if (pte_dirty(pte)) {

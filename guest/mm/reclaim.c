@@ -66,6 +66,21 @@ static bool pageout(struct page *page)
     return false;
 }
 
+/* An unmapped, clean MADV_FREE page: nobody else may hold it. */
+static bool discard(struct page *page)
+{
+    uint32_t expected = 1;
+
+    if (!atomic_compare_exchange_strong_explicit(&page->count, &expected, 0,
+                                                 memory_order_acq_rel,
+                                                 memory_order_relaxed)) {
+        return false;
+    }
+    page->mapping = NULL;
+    counter_inc(lazyfree_freed);
+    return true;
+}
+
 /* The page is locked. PAGE_FREED: its count is 0 and nobody finds it. */
 static enum verdict shrink_page(struct page *page, bool ignore_references)
 {
@@ -84,7 +99,8 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
             return PAGE_KEEP;
         }
     }
-    if (page_test(page, PG_ANON) && !page_test(page, PG_SWAPCACHE)) {
+    if (page_test(page, PG_ANON) && !page_test(page, PG_SWAPCACHE) &&
+        !page_is_lazyfree(page)) {
         if (page_mapcount(page) == 0) {
             return PAGE_KEEP; /* its last mapping just went */
         }
@@ -95,6 +111,9 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
     }
     if (page_mapcount(page) != 0 && !rmap_try_to_unmap(page)) {
         return PAGE_ACTIVATE;
+    }
+    if (page_is_lazyfree(page)) {
+        return discard(page) ? PAGE_FREED : PAGE_KEEP;
     }
     if (page_test(page, PG_DIRTY)) {
         try_to_unmap_flush_dirty();

@@ -84,7 +84,7 @@ void rmap_add_anon_new(struct page *page, struct vma *vma, uint64_t va)
 {
     page->mapping = vma->family;
     page->index = vma->pgoff + ((va - vma->start) >> PAGE_SHIFT);
-    page_set(page, PG_ANON | PG_UPTODATE);
+    page_set(page, PG_ANON | PG_UPTODATE | PG_SWAPBACKED);
     rmap_add(page);
 }
 
@@ -146,6 +146,28 @@ static pte_t *mapping_pte(struct page *page, struct mm *mm, uint64_t va,
     return p;
 }
 
+/*
+ * A MADV_FREE page, its PTE cleared and its dirty bit taken over: may the
+ * contents go? Pairs with whoever takes a reference or writes and then looks at
+ * the PTE again: either they see it cleared, or we see the reference or the
+ * dirty bit. The references: the caller's, and one a mapping.
+ */
+static bool may_discard(struct page *page)
+{
+    uint32_t count;
+    int mapcount;
+
+    atomic_thread_fence(memory_order_seq_cst);
+    count = atomic_load_explicit(&page->count, memory_order_relaxed);
+    mapcount = page_mapcount(page);
+    atomic_thread_fence(memory_order_acquire);
+    if (page_test(page, PG_DIRTY)) {
+        page_set(page, PG_SWAPBACKED); /* written again: as any other */
+        return false;
+    }
+    return count == 1 + (uint32_t)mapcount;
+}
+
 /* Exact order of the steps: what the flush and its bookkeeping rely on. */
 static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
                              uint64_t va)
@@ -154,12 +176,13 @@ static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
     struct mm *mm = vma->mm;
     struct spinlock *ptl;
     pte_t *p = mapping_pte(page, mm, va, &ptl);
+    bool lazyfree = page_is_lazyfree(page);
     pte_t old, entry = 0;
 
     if (p == NULL) {
         return false;
     }
-    if (page_test(page, PG_ANON)) {
+    if (page_test(page, PG_ANON) && !lazyfree) {
         /* Before the PTE goes: from here nobody else can free the slot. */
         swap_dup(page->private);
         entry = pte_of_swap(page->private);
@@ -174,6 +197,11 @@ static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
     }
     if (pte_dirty(old)) {
         page_set(page, PG_DIRTY);
+    }
+    if (lazyfree && !may_discard(page)) {
+        pte_write(p, old); /* the flush stays queued: one too many */
+        spin_unlock(ptl);
+        return false;
     }
     if (entry != 0) {
         pte_write(p, entry);

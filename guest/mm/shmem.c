@@ -149,7 +149,7 @@ static struct page *add_new(struct shmem *shmem, uint64_t index,
         return NULL;
     }
     page_get(page); /* the index's */
-    page_set(page, PG_SHMEM | PG_UPTODATE | PG_DIRTY);
+    page_set(page, PG_SHMEM | PG_SWAPBACKED | PG_UPTODATE | PG_DIRTY);
     atomic_store_explicit(slot, (uint64_t)page, memory_order_release);
     spin_unlock(&shmem->lock);
     lru_add(page);
@@ -178,7 +178,7 @@ static struct page *swap_in(struct shmem *shmem, uint64_t index,
     page->mapping = shmem;
     page->index = index;
     page_get(page); /* the index's */
-    page_set(page, PG_SHMEM | PG_DIRTY);
+    page_set(page, PG_SHMEM | PG_SWAPBACKED | PG_DIRTY);
     atomic_store_explicit(slot, (uint64_t)page, memory_order_release);
     spin_unlock(&shmem->lock);
     /* The slot's one user was the index: its copy in swap is not needed. */
