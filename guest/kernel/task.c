@@ -5,6 +5,7 @@
 #include "kernel/panic.h"
 #include "kernel/sched.h"
 #include "kernel/smp.h"
+#include "mm/mm_debug.h"
 #include "mm/page.h"
 
 _Static_assert(sizeof(struct task) < KSTACK_SIZE / 2, "room for the stack");
@@ -81,6 +82,7 @@ void task_start(struct task *task)
 
 void task_free(struct task *task)
 {
+    mm_debug_task_gone(&task->tlb_ubc);
     page_free(virt_to_page(task), KSTACK_ORDER);
 }
 

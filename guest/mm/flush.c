@@ -10,6 +10,7 @@
 #include "kernel/panic.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/tlbbatch.h"
 
@@ -55,6 +56,8 @@ void flush_tlb_page(struct mm *mm, uint64_t va)
 
 void flush_tlb_mm(struct mm *mm)
 {
+    uint64_t ticket = mm_debug_mm_flush_begin(mm);
+
     if (ipi()) {
         /* Lazy CPUs too: whoever calls this may free tables next. */
         struct flush_range range = {
@@ -68,6 +71,7 @@ void flush_tlb_mm(struct mm *mm)
     } else {
         flush_bc_mm(mm);
     }
+    mm_debug_mm_flush_end(mm, ticket);
 }
 
 void flush_tlb_range(struct mm *mm, const struct flush_range *range)

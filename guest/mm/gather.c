@@ -8,6 +8,7 @@
 
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
@@ -87,6 +88,7 @@ bool gather_page(struct gather *g, struct page *page, bool delay_rmap)
 {
     struct gather_batch *batch = g->active;
 
+    mm_debug_gathered(g, page, delay_rmap);
     g->delayed |= delay_rmap;
     batch_pages(g, batch)[batch->count++] =
         (struct page *)((uint64_t)page | (delay_rmap ? DELAYED : 0));
@@ -138,6 +140,7 @@ void gather_flush_tlb(struct gather *g)
         counter_inc(gather_flush);
         flush_tlb_range(g->mm, &range);
     }
+    mm_debug_gather_done(g);
     range_reset(g);
 }
 

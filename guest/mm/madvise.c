@@ -6,6 +6,7 @@
 #include "mm/gather.h"
 #include "mm/like.h"
 #include "mm/lru.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/reclaim.h"
 #include "mm/shmem.h"
@@ -39,6 +40,7 @@ static void pageout_block(struct gather *g, struct mm *mm, uint64_t va,
     list_init(&pages);
     spin_lock(ptl);
     flush_tlb_batched_pending(mm);
+    mm_debug_drained(mm, p);
     for (; va < end; va += PAGE_SIZE, p++) {
         pte_t pte = pte_read(p);
         struct page *page;
@@ -152,6 +154,7 @@ static void cold_block(struct gather *g, uint64_t va, uint64_t end)
     }
     spin_lock(ptl);
     flush_tlb_batched_pending(g->mm);
+    mm_debug_drained(g->mm, p);
     for (; va < end; va += PAGE_SIZE, p++) {
         pte_t pte = pte_read(p);
 

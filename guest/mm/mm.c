@@ -9,6 +9,7 @@
 #include "kernel/task.h"
 #include "mm/flush.h"
 #include "mm/lru.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
@@ -18,8 +19,10 @@ uint64_t mm_reserved_pgd;
 
 void mm_init(void)
 {
-    struct page *page = page_alloc(0, PAGE_ALLOC_ZERO);
+    struct page *page;
 
+    mm_debug_init();
+    page = page_alloc(0, PAGE_ALLOC_ZERO);
     zero_page = page_alloc(0, PAGE_ALLOC_ZERO);
     ASSERT_MSG(page != NULL && zero_page != NULL, "no memory");
     page_set(page, PG_TABLE);
@@ -73,6 +76,7 @@ void mm_drop(struct mm *mm)
     if (atomic_fetch_sub_explicit(&mm->pins, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    mm_debug_mm_gone(mm);
     pgd = virt_to_page(mm->pgd);
     page_clear(pgd, PG_TABLE);
     page_free(pgd, 0);

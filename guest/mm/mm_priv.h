@@ -67,6 +67,7 @@ struct mm {
     _Atomic int32_t tlb_flush_pending; /* open gathers */
 
     struct mm_context context;
+    _Atomic uint16_t debug_slot; /* mm_debug.c; 0: none yet */
 };
 
 /* --- mm.c --- */

@@ -4,6 +4,7 @@
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/gather.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/tlbbatch.h"
 
@@ -39,6 +40,7 @@ static void change_block(struct gather *g, struct vma *vma, uint64_t va,
     }
     spin_lock(ptl);
     flush_tlb_batched_pending(g->mm);
+    mm_debug_drained(g->mm, p);
     for (; va < end; va += PAGE_SIZE, p++) {
         pte_t old = pte_read(p);
 

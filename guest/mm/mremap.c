@@ -5,6 +5,7 @@
 #include "kernel/task.h"
 #include "mm/flush.h"
 #include "mm/gather.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
 #include "mm/tlbbatch.h"
@@ -44,6 +45,8 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
         spin_lock_nested(new_ptl); /* source first; mmap_lock is ours */
     }
     flush_tlb_batched_pending(mm);
+    mm_debug_drained(mm, src);
+    mm_debug_drained(mm, dst);
     for (uint64_t done = 0; done < len; done += PAGE_SIZE, src++, dst++) {
         pte_t pte = pte_exchange(src, 0);
 

@@ -12,6 +12,7 @@
 #include "kernel/sched.h"
 #include "kernel/smp.h"
 #include "mm/lru.h"
+#include "mm/mm_debug.h"
 #include "mm/reclaim.h"
 
 #define PCP_BATCH 32
@@ -382,6 +383,7 @@ static void make_free(struct page *page, unsigned order)
               (unsigned long)page_to_phys(page), (unsigned)flags,
               (unsigned)atomic_load(&page->count), page_mapcount(page));
     }
+    mm_debug_free(page, order);
     atomic_store_explicit(&page->flags, 0, memory_order_relaxed);
     atomic_store_explicit(&page->count, 0, memory_order_relaxed);
     page->mapping = NULL;

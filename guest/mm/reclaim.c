@@ -116,7 +116,9 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
         return discard(page) ? PAGE_FREED : PAGE_KEEP;
     }
     if (page_test(page, PG_DIRTY)) {
-        try_to_unmap_flush_dirty();
+        if (!bug_is(BUG_io_before_dirty_flush)) {
+            try_to_unmap_flush_dirty();
+        }
         if (!pageout(page)) {
             return PAGE_ACTIVATE;
         }

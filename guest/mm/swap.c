@@ -12,6 +12,7 @@
 #include "mm/compress.h"
 #include "mm/counters.h"
 #include "mm/lru.h"
+#include "mm/mm_debug.h"
 #include "mm/page.h"
 #include "mm/swap_store.h"
 
@@ -344,6 +345,7 @@ bool swap_write(struct page *page)
     void *chunk;
     struct compress_fill fill;
 
+    mm_debug_write_out(page);
     drop_data(slot);
     counter_inc(swap_out);
     if (compress_is_fill(src, &fill)) {

@@ -16,6 +16,7 @@
 #include "mm/counters.h"
 #include "mm/flush.h"
 #include "mm/like.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 
 bool pte_accessible(struct mm *mm, uint64_t pteval)
@@ -68,6 +69,7 @@ void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
     if (writable) {
         ubc->writable = true;
     }
+    mm_debug_deferred(mm, pteval, start);
 }
 
 bool should_defer_flush(struct mm *mm)
@@ -88,6 +90,7 @@ void try_to_unmap_flush(void)
     }
     counter_inc(batch_flush);
     flush_batch(ubc);
+    mm_debug_batch_done(ubc);
     ubc->flush_required = false;
     ubc->writable = false;
 }

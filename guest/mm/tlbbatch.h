@@ -18,6 +18,7 @@ struct mm;
 struct tlb_ubc {
     bool flush_required; /* an accessible PTE was cleared and not flushed */
     bool writable;       /* one of them was dirty: flush before any I/O */
+    uint16_t debug_slot; /* mm_debug.c; 0: none yet */
     bool in_reclaim;     /* this task is reclaiming: no nested reclaim */
     struct {
         struct cpumask cpumask; /* CPUs that may hold the entries (IPI) */

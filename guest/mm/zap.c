@@ -2,6 +2,7 @@
 /* Clearing the PTEs of a range: munmap, MADV_DONTNEED, exit. */
 #include "kernel/sched.h"
 #include "mm/gather.h"
+#include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
@@ -46,6 +47,7 @@ static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end)
     }
     spin_lock(ptl);
     flush_tlb_batched_pending(g->mm);
+    mm_debug_drained(g->mm, p);
     for (; va < end && !full; va += PAGE_SIZE, p++) {
         pte_t pte = pte_read(p);
 
