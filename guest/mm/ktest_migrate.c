@@ -204,6 +204,8 @@ static bool half_way(struct mm *mm, uint64_t va, struct half_way *h)
     h->page = page_of_node(list.next);
     list_remove(&h->page->lru);
     page_lock(h->page);
+    /* Held for another task's sake: this one goes on to system calls. */
+    lock_order_drop(LOCK_page);
     return rmap_try_to_migrate(h->page, false, &h->pin) &&
            pte_is_migration(pte_at(mm, va));
 }
@@ -334,6 +336,7 @@ const char *test_migrate_restore(void)
     page_put(page);
     /* Locked: asynchronous migration does not wait. */
     page_lock(page);
+    lock_order_drop(LOCK_page); /* as if another task held it */
     KTEST_CHECK(move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
     page_unlock(page);
     KTEST_CHECK(move(mm, TEST_VA, 4, MIGRATE_SYNC) == 4);
