@@ -19,7 +19,8 @@ enum psci_conduit {
 };
 
 struct board {
-    struct board_range memory[BOARD_MAX_RANGES];
+    struct board_range memory[BOARD_MAX_RANGES]; /* by address */
+    uint32_t memory_node[BOARD_MAX_RANGES];      /* numa-node-id, or 0 */
     unsigned memory_count;
     struct board_range reserved[BOARD_MAX_RANGES];
     unsigned reserved_count;
@@ -33,7 +34,8 @@ struct board {
     enum psci_conduit psci;
     unsigned cpus;
     uint64_t mpidr[MAX_CPUS];
-    const char *bootargs; /* inside the device tree */
+    uint32_t cpu_node[MAX_CPUS]; /* numa-node-id, or 0 */
+    const char *bootargs;        /* inside the device tree */
 };
 
 extern struct board board; /* [init] */

@@ -34,7 +34,7 @@ struct property {
 struct node {
     const char *name;
     uint32_t address_cells, size_cells; /* of its children */
-    struct property compatible, reg, device_type, method;
+    struct property compatible, reg, device_type, method, numa_node;
     bool disabled, handled;
 };
 
@@ -102,13 +102,37 @@ static bool reg_entry(const struct reader *r, const struct node *node,
     return true;
 }
 
+static uint32_t numa_node(const struct node *node)
+{
+    return node->numa_node.size == 4 ? be32(node->numa_node.data) : 0;
+}
+
 static void node_cpu(struct reader *r, const struct node *node)
 {
     struct board_range reg;
 
     if (r->board->cpus < MAX_CPUS && reg_entry(r, node, 0, &reg)) {
+        r->board->cpu_node[r->board->cpus] = numa_node(node);
         r->board->mpidr[r->board->cpus++] = reg.start;
     }
+}
+
+/* Keeps the ranges sorted: the tree may list them in any order. */
+static void add_memory(struct board *b, const struct board_range *range,
+                       uint32_t node)
+{
+    unsigned at = b->memory_count;
+
+    if (at == BOARD_MAX_RANGES || range->end <= range->start) {
+        return;
+    }
+    for (; at > 0 && b->memory[at - 1].start > range->start; at--) {
+        b->memory[at] = b->memory[at - 1];
+        b->memory_node[at] = b->memory_node[at - 1];
+    }
+    b->memory[at] = *range;
+    b->memory_node[at] = node;
+    b->memory_count++;
 }
 
 static void node_memory(struct reader *r, const struct node *node)
@@ -116,10 +140,7 @@ static void node_memory(struct reader *r, const struct node *node)
     struct board_range range;
 
     for (unsigned i = 0; reg_entry(r, node, i, &range); i++) {
-        if (r->board->memory_count < BOARD_MAX_RANGES &&
-            range.end > range.start) {
-            r->board->memory[r->board->memory_count++] = range;
-        }
+        add_memory(r->board, &range, numa_node(node));
     }
 }
 
@@ -207,6 +228,8 @@ static void node_property(struct reader *r, const char *name,
         node->device_type = *prop;
     } else if (strcmp(name, "method") == 0) {
         node->method = *prop;
+    } else if (strcmp(name, "numa-node-id") == 0) {
+        node->numa_node = *prop;
     } else if (strcmp(name, "status") == 0) {
         node->disabled = string_list_has(prop, "disabled");
     } else if (r->depth == 2 && strcmp(node->name, "chosen") == 0) {

@@ -53,19 +53,24 @@ static void linmap_extend(const struct board_range *ram)
 
 void linmap_init(const struct board *b)
 {
-    const struct board_range *ram = &b->memory[0];
+    const struct board_range ram = {b->memory[0].start,
+                                    b->memory[b->memory_count - 1].end};
 
-    ASSERT_MSG(b->memory_count == 1 && ram->start == BOARD_RAM_BASE,
-               "RAM must be one range from 0x%lx; the device tree has %u, "
-               "the first from 0x%lx",
-               BOARD_RAM_BASE, b->memory_count, ram->start);
-    linmap_trim(ram);
-    linmap_extend(ram);
+    for (unsigned i = 1; i < b->memory_count; i++) {
+        ASSERT_MSG(b->memory[i - 1].end == b->memory[i].start,
+                   "RAM must have no holes; the device tree has one at 0x%lx",
+                   b->memory[i - 1].end);
+    }
+    ASSERT_MSG(ram.start == BOARD_RAM_BASE,
+               "RAM must begin at 0x%lx; the device tree says 0x%lx",
+               BOARD_RAM_BASE, ram.start);
+    linmap_trim(&ram);
+    linmap_extend(&ram);
     for (unsigned i = 0; i < b->gicr_count; i++) {
         if (b->gicr[i].start >= GIB) {
             pa_t pa = ALIGN_DOWN(b->gicr[i].start, GIB);
 
-            ASSERT_MSG(pa >= ram->end, "redistributors at 0x%lx inside RAM",
+            ASSERT_MSG(pa >= ram.end, "redistributors at 0x%lx inside RAM",
                        b->gicr[i].start);
             pte_write(&kernel_l1[pt_index(pa, 1)], pa | PTE_KERNEL_DEVICE);
         }

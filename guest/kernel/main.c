@@ -21,6 +21,7 @@
 #include "mm/counters.h"
 #include "mm/like.h"
 #include "mm/mm.h"
+#include "mm/node.h"
 #include "mm/page.h"
 
 extern uint8_t _image_start[], _image_end[]; /* guest.ld */
@@ -42,36 +43,32 @@ static void read_device_tree(pa_t dtb)
 
 static void start_memory(void)
 {
-    struct page_range ranges[BOARD_MAX_RANGES];
+    struct page_range ranges[NODE_MAX_RANGES];
     struct page_range reserved[BOARD_MAX_RANGES + 3];
-    unsigned n = 0;
+    unsigned n = 0, n_ranges = node_init(&board, ranges);
 
-    for (unsigned i = 0; i < board.memory_count; i++) {
-        ranges[i].start = ALIGN_UP(board.memory[i].start, BLOCK_SIZE);
-        ranges[i].end = ALIGN_DOWN(board.memory[i].end, BLOCK_SIZE);
-    }
-    reserved[n++] = (struct page_range){virt_to_phys(_image_start),
-                                        virt_to_phys(_image_end)};
-    reserved[n++] = (struct page_range){ALIGN_DOWN(board.dtb, PAGE_SIZE),
-                                        ALIGN_UP(board.dtb_end, PAGE_SIZE)};
+    reserved[n++] = (struct page_range){.start = virt_to_phys(_image_start),
+                                        .end = virt_to_phys(_image_end)};
+    reserved[n++] = (struct page_range){.start = board.dtb & PAGE_MASK,
+                                        .end = PAGE_ALIGN_UP(board.dtb_end)};
     if (board.initrd_end > board.initrd) {
         reserved[n++] =
-            (struct page_range){ALIGN_DOWN(board.initrd, PAGE_SIZE),
-                                ALIGN_UP(board.initrd_end, PAGE_SIZE)};
+            (struct page_range){.start = board.initrd & PAGE_MASK,
+                                .end = PAGE_ALIGN_UP(board.initrd_end)};
     }
     for (unsigned i = 0; i < board.reserved_count; i++) {
         reserved[n++] =
-            (struct page_range){ALIGN_DOWN(board.reserved[i].start, PAGE_SIZE),
-                                ALIGN_UP(board.reserved[i].end, PAGE_SIZE)};
+            (struct page_range){.start = board.reserved[i].start & PAGE_MASK,
+                                .end = PAGE_ALIGN_UP(board.reserved[i].end)};
     }
-    page_init(ranges, board.memory_count, reserved, n);
+    page_init(ranges, n_ranges, reserved, n);
 }
 
 static void start_initramfs(void)
 {
     if (board.initrd_end > board.initrd &&
         board.initrd >= board.memory[0].start &&
-        board.initrd_end <= board.memory[0].end) {
+        board.initrd_end <= board.memory[board.memory_count - 1].end) {
         initramfs_init(phys_to_virt(board.initrd),
                        board.initrd_end - board.initrd);
     } else {

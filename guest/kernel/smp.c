@@ -174,8 +174,12 @@ void smp_init_boot_cpu(void)
     /* The boot CPU is number 0 wherever the device tree lists it. */
     for (unsigned i = 0; i < cpu_count; i++) {
         if (board.mpidr[i] == self && i != 0) {
+            uint32_t node = board.cpu_node[i];
+
             board.mpidr[i] = board.mpidr[0];
             board.mpidr[0] = self;
+            board.cpu_node[i] = board.cpu_node[0];
+            board.cpu_node[0] = node;
         }
     }
     for (unsigned i = 0; i < cpu_count; i++) {

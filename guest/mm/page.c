@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The page allocator: buddy blocks under one lock, and a cache of single
- * frames per CPU so that the lock is taken once per PCP_BATCH frames. Frames
- * that reclaim won are shared by all CPUs: somebody waits for them.
+ * Page frames for everybody: a cache of single frames per CPU and node, so that
+ * a node's lock is taken once per PCP_BATCH frames, over the blocks of buddy.c.
+ * Frames that reclaim won are shared by all CPUs: somebody waits for them.
+ * Also references and the page lock.
  * Depends on lock, percpu; reclaims through reclaim.h when asked to.
  */
 #include "mm/page.h"
@@ -11,15 +12,15 @@
 #include "kernel/percpu.h"
 #include "kernel/sched.h"
 #include "kernel/smp.h"
+#include "mm/buddy.h"
 #include "mm/lru.h"
 #include "mm/mm_debug.h"
+#include "mm/node.h"
 #include "mm/reclaim.h"
 
 #define PCP_BATCH 32
 #define PCP_HIGH 96
 #define SHARED_HIGH 64
-/* Frames only PAGE_ALLOC_RESERVE may take: swap-out must make progress. */
-#define PAGE_RESERVE 256
 
 /* Set to fill freed frames with junk (debugging). */
 #ifndef PAGE_JUNK
@@ -31,218 +32,34 @@ struct page_cpu_cache {
     _Atomic uint32_t count; /* [own CPU writes] others only add up */
 } CACHE_ALIGNED;
 
-struct page *page_map;
-uint64_t page_base_pfn, page_end_pfn;
-
-static struct spinlock buddy_lock = SPINLOCK_INIT(LOCK_buddy);
-static struct list free_area[PAGE_MAX_ORDER + 1]; /* [lock: buddy_lock] */
-static _Atomic uint64_t buddy_free;               /* frames in free_area */
-static uint64_t pages_managed;                    /* [lock: buddy_lock] */
-static struct page_cpu_cache caches[MAX_CPUS];
-static struct {
+static struct page_cpu_cache caches[MAX_CPUS][MAX_NODES];
+static struct page_shared {
     struct spinlock lock;
     struct list list;       /* [lock] a stack */
     _Atomic uint32_t count; /* [lock], read without */
-} CACHE_ALIGNED shared = {.lock = SPINLOCK_INIT(LOCK_page_shared),
-                          .list = LIST_INIT(shared.list)};
+} CACHE_ALIGNED shared[MAX_NODES];
 
-_Static_assert(sizeof(struct page) == 64, "one cache line per frame");
-
-static bool pfn_managed(uint64_t pfn)
+void page_caches_init(void)
 {
-    return pfn >= page_base_pfn && pfn < page_end_pfn;
-}
-
-static void buddy_insert_locked(struct page *page, unsigned order)
-{
-    uint64_t pfn = page_to_pfn(page);
-
-    atomic_fetch_add_explicit(&buddy_free, 1UL << order, memory_order_relaxed);
-    while (order < PAGE_MAX_ORDER) {
-        uint64_t buddy_pfn = pfn ^ (1UL << order);
-        struct page *buddy;
-
-        if (!pfn_managed(buddy_pfn)) {
-            break;
+    for (unsigned node = 0; node < MAX_NODES; node++) {
+        spin_init(&shared[node].lock, LOCK_page_shared);
+        list_init(&shared[node].list);
+        for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+            list_init(&caches[cpu][node].list);
         }
-        buddy = pfn_to_page(buddy_pfn);
-        if (!page_test(buddy, PG_FREE) || buddy->order != order) {
-            break;
-        }
-        list_remove(&buddy->lru);
-        page_clear(buddy, PG_FREE);
-        pfn &= ~(1UL << order);
-        order++;
-    }
-    page = pfn_to_page(pfn);
-    page->order = (uint8_t)order;
-    page_set(page, PG_FREE);
-    list_push(&free_area[order], &page->lru);
-}
-
-static struct page *buddy_take_locked(unsigned order)
-{
-    for (unsigned o = order; o <= PAGE_MAX_ORDER; o++) {
-        struct page *page;
-
-        if (list_empty(&free_area[o])) {
-            continue;
-        }
-        page = page_of_node(free_area[o].next);
-        list_remove(&page->lru);
-        page_clear(page, PG_FREE);
-        while (o > order) {
-            struct page *half;
-
-            o--;
-            half = page + (1UL << o);
-            half->order = (uint8_t)o;
-            page_set(half, PG_FREE);
-            list_push(&free_area[o], &half->lru);
-        }
-        page->order = (uint8_t)order;
-        atomic_fetch_sub_explicit(&buddy_free, 1UL << order,
-                                  memory_order_relaxed);
-        return page;
-    }
-    return NULL;
-}
-
-/* --- boot --- */
-
-static bool overlaps(uint64_t start, uint64_t end, const struct page_range *r)
-{
-    return start < r->end && r->start < end;
-}
-
-static uint64_t place_map(const struct page_range *ranges, unsigned n_ranges,
-                          const struct page_range *reserved,
-                          unsigned n_reserved, uint64_t size)
-{
-    for (unsigned i = 0; i < n_ranges; i++) {
-        uint64_t at = PAGE_ALIGN_UP(ranges[i].start);
-        bool moved = true;
-
-        while (moved && at + size <= ranges[i].end) {
-            moved = false;
-            for (unsigned j = 0; j < n_reserved; j++) {
-                if (overlaps(at, at + size, &reserved[j])) {
-                    at = PAGE_ALIGN_UP(reserved[j].end);
-                    moved = true;
-                }
-            }
-        }
-        if (at + size <= ranges[i].end) {
-            return at;
-        }
-    }
-    panic("no room for %lu bytes of page map", (unsigned long)size);
-}
-
-void page_release_range(uint64_t start, uint64_t end)
-{
-    uint64_t pfn = PAGE_ALIGN_UP(start) >> PAGE_SHIFT;
-    uint64_t end_pfn = end >> PAGE_SHIFT;
-
-    spin_lock(&buddy_lock);
-    while (pfn < end_pfn) {
-        unsigned order = 0;
-
-        while (order < PAGE_MAX_ORDER && (pfn & ((2UL << order) - 1)) == 0 &&
-               pfn + (2UL << order) <= end_pfn) {
-            order++;
-        }
-        for (uint64_t i = pfn; i < pfn + (1UL << order); i++) {
-            page_clear(pfn_to_page(i), PG_RESERVED);
-        }
-        buddy_insert_locked(pfn_to_page(pfn), order);
-        pages_managed += 1UL << order;
-        pfn += 1UL << order;
-    }
-    spin_unlock(&buddy_lock);
-}
-
-/* Frees [start, end) but for what the reserved ranges from i on cover. */
-static void release_around(uint64_t start, uint64_t end,
-                           const struct page_range *reserved, unsigned i,
-                           unsigned n_reserved)
-{
-    for (; i < n_reserved; i++) {
-        const struct page_range *r = &reserved[i];
-
-        if (start < end && overlaps(start, end, r)) {
-            release_around(start, r->start & PAGE_MASK, reserved, i + 1,
-                           n_reserved);
-            start = PAGE_ALIGN_UP(r->end);
-        }
-    }
-    if (start < end) {
-        page_release_range(start, end);
-    }
-}
-
-void page_init(const struct page_range *ranges, unsigned n_ranges,
-               const struct page_range *reserved, unsigned n_reserved)
-{
-    uint64_t map_pa, map_size, n;
-
-    for (unsigned i = 0; i <= PAGE_MAX_ORDER; i++) {
-        list_init(&free_area[i]);
-    }
-    for (unsigned i = 0; i < MAX_CPUS; i++) {
-        list_init(&caches[i].list);
-    }
-    page_base_pfn = ranges[0].start >> PAGE_SHIFT;
-    page_end_pfn = ranges[n_ranges - 1].end >> PAGE_SHIFT;
-    n = page_end_pfn - page_base_pfn;
-    map_size = PAGE_ALIGN_UP(n * sizeof(struct page));
-    map_pa = place_map(ranges, n_ranges, reserved, n_reserved, map_size);
-    page_map = phys_to_virt(map_pa);
-    memset(page_map, 0, map_size);
-    for (uint64_t i = 0; i < n; i++) {
-        struct page *page = &page_map[i];
-
-        atomic_init(&page->flags, PG_RESERVED);
-        list_init(&page->lru);
-        spin_init(&page->ptl, LOCK_ptl);
-    }
-    for (unsigned i = 0; i < n_ranges; i++) {
-        uint64_t start = PAGE_ALIGN_UP(ranges[i].start);
-        uint64_t end = ranges[i].end & PAGE_MASK;
-
-        if (overlaps(start, end,
-                     &(struct page_range){map_pa, map_pa + map_size})) {
-            release_around(start, map_pa, reserved, 0, n_reserved);
-            start = map_pa + map_size;
-        }
-        release_around(start, end, reserved, 0, n_reserved);
     }
 }
 
 /* --- single frames through the CPU's cache --- */
 
-static struct page *cache_take(bool use_reserve)
+static struct page *cache_take(unsigned node, enum page_wmark mark)
 {
-    struct page_cpu_cache *cache = &caches[cpu_id()];
+    struct page_cpu_cache *cache = &caches[cpu_id()][node];
     uint32_t count = atomic_load_explicit(&cache->count, memory_order_relaxed);
     struct page *page;
 
     if (count == 0) {
-        uint64_t floor = use_reserve ? 0 : PAGE_RESERVE;
-
-        spin_lock(&buddy_lock);
-        while (count < PCP_BATCH &&
-               atomic_load_explicit(&buddy_free, memory_order_relaxed) >
-                   floor) {
-            page = buddy_take_locked(0);
-            if (page == NULL) {
-                break;
-            }
-            page_set(page, PG_CACHED);
-            list_append(&cache->list, &page->lru);
-            count++;
-        }
-        spin_unlock(&buddy_lock);
+        count = buddy_take_cached(node, &cache->list, PCP_BATCH, mark);
         if (count == 0) {
             return NULL;
         }
@@ -257,97 +74,106 @@ static struct page *cache_take(bool use_reserve)
 
 static void cache_give(struct page *page)
 {
-    struct page_cpu_cache *cache = &caches[cpu_id()];
+    struct page_cpu_cache *cache = &caches[cpu_id()][page->node];
     uint32_t count = atomic_load_explicit(&cache->count, memory_order_relaxed);
 
     atomic_store_explicit(&page->flags, PG_CACHED, memory_order_relaxed);
     list_push(&cache->list, &page->lru);
     count++;
     if (count > PCP_HIGH) {
-        spin_lock(&buddy_lock);
-        for (unsigned i = 0; i < PCP_BATCH; i++, count--) {
-            page = page_of_node(cache->list.prev);
-            list_remove(&page->lru);
-            page_clear(page, PG_CACHED);
-            buddy_insert_locked(page, 0);
-        }
-        spin_unlock(&buddy_lock);
+        buddy_give_cached(page->node, &cache->list, PCP_BATCH);
+        count -= PCP_BATCH;
     }
     atomic_store_explicit(&cache->count, count, memory_order_relaxed);
 }
 
-static struct page *shared_take(void)
+static struct page *shared_take(struct page_shared *s)
 {
     struct page *page = NULL;
     uint32_t count;
 
-    spin_lock(&shared.lock);
-    count = atomic_load_explicit(&shared.count, memory_order_relaxed);
+    spin_lock(&s->lock);
+    count = atomic_load_explicit(&s->count, memory_order_relaxed);
     if (count != 0) {
-        page = page_of_node(shared.list.next);
+        page = page_of_node(s->list.next);
         list_remove(&page->lru);
         atomic_store_explicit(&page->flags, 0, memory_order_relaxed);
-        atomic_store_explicit(&shared.count, count - 1, memory_order_relaxed);
+        atomic_store_explicit(&s->count, count - 1, memory_order_relaxed);
     }
-    spin_unlock(&shared.lock);
+    spin_unlock(&s->lock);
     return page;
 }
 
 /* False: there are enough. */
 static bool shared_give(struct page *page)
 {
+    struct page_shared *s = &shared[page->node];
     uint32_t count;
 
-    spin_lock(&shared.lock);
-    count = atomic_load_explicit(&shared.count, memory_order_relaxed);
+    spin_lock(&s->lock);
+    count = atomic_load_explicit(&s->count, memory_order_relaxed);
     if (count < SHARED_HIGH) {
         atomic_store_explicit(&page->flags, PG_CACHED, memory_order_relaxed);
-        list_push(&shared.list, &page->lru);
-        atomic_store_explicit(&shared.count, count + 1, memory_order_relaxed);
+        list_push(&s->list, &page->lru);
+        atomic_store_explicit(&s->count, count + 1, memory_order_relaxed);
     }
-    spin_unlock(&shared.lock);
+    spin_unlock(&s->lock);
     return count < SHARED_HIGH;
 }
 
-static struct page *take_one(bool use_reserve)
+static struct page *take(unsigned node, unsigned order, enum page_wmark mark)
 {
     struct page *page = NULL;
 
-    if (atomic_load_explicit(&shared.count, memory_order_relaxed) != 0) {
-        page = shared_take();
+    if (order != 0) {
+        return buddy_take(node, order, mark);
     }
-    return page != NULL ? page : cache_take(use_reserve);
+    if (atomic_load_explicit(&shared[node].count, memory_order_relaxed) != 0) {
+        page = shared_take(&shared[node]);
+    }
+    return page != NULL ? page : cache_take(node, mark);
 }
 
-static struct page *take(unsigned order, bool use_reserve)
+/* Of the node, then of those behind it. */
+static struct page *take_near(unsigned node, unsigned order, unsigned flags,
+                              enum page_wmark mark)
 {
-    struct page *page = NULL;
-    uint64_t floor = use_reserve ? 0 : PAGE_RESERVE;
+    unsigned n = flags & PAGE_ALLOC_THISNODE ? 1 : nodes_count();
 
-    if (order == 0) {
-        return take_one(use_reserve);
+    for (unsigned i = 0; i < n; i++) {
+        struct page *page = take((node + i) % nodes_count(), order, mark);
+
+        if (page != NULL) {
+            return page;
+        }
     }
-    spin_lock(&buddy_lock);
-    if (atomic_load_explicit(&buddy_free, memory_order_relaxed) >=
-        floor + (1UL << order)) {
-        page = buddy_take_locked(order);
-    }
-    spin_unlock(&buddy_lock);
-    return page;
+    return NULL;
 }
 
-struct page *page_alloc(unsigned order, unsigned flags)
+/* No node has more than its low watermark free. */
+static struct page *take_slow(unsigned node, unsigned order, unsigned flags)
 {
-    struct page *page;
+    enum page_wmark mark = flags & PAGE_ALLOC_RESERVE ? WMARK_NONE : WMARK_MIN;
+    struct page *page = take_near(node, order, flags, mark);
 
-    ASSERT(order <= PAGE_MAX_ORDER);
-    page = take(order, flags & PAGE_ALLOC_RESERVE);
     for (unsigned tries = 0;
          page == NULL && (flags & PAGE_ALLOC_RECLAIM) && tries < 8; tries++) {
         if (reclaim_direct(32) == 0) {
             sched_yield();
         }
-        page = take(order, flags & PAGE_ALLOC_RESERVE);
+        page = take_near(node, order, flags, mark);
+    }
+    return page;
+}
+
+struct page *page_alloc_node(unsigned node, unsigned order, unsigned flags)
+{
+    struct page *page;
+
+    ASSERT(order <= PAGE_MAX_ORDER && node < nodes_count());
+    page = take_near(node, order, flags, WMARK_LOW);
+    if (page == NULL) {
+        page = take_slow(node, order, flags);
     }
     if (page == NULL) {
         return NULL;
@@ -368,6 +194,11 @@ struct page *page_alloc(unsigned order, unsigned flags)
         memset(page_address(page), 0, PAGE_SIZE << order);
     }
     return page;
+}
+
+struct page *page_alloc(unsigned order, unsigned flags)
+{
+    return page_alloc_node(node_of_cpu(cpu_id()), order, flags);
 }
 
 /* What free frames have in common. */
@@ -407,9 +238,7 @@ void page_free(struct page *page, unsigned order)
         cache_give(page);
         return;
     }
-    spin_lock(&buddy_lock);
-    buddy_insert_locked(page, order);
-    spin_unlock(&buddy_lock);
+    buddy_give(page, order);
 }
 
 void *page_alloc_virt(unsigned order)
@@ -496,18 +325,23 @@ void page_unlock(struct page *page)
     ASSERT(old & PG_LOCKED);
 }
 
-uint64_t page_free_count(void)
+uint64_t page_free_count_node(unsigned node)
 {
-    uint64_t n = atomic_load_explicit(&buddy_free, memory_order_relaxed) +
-                 atomic_load_explicit(&shared.count, memory_order_relaxed);
+    uint64_t n = buddy_free(node) + atomic_load_explicit(&shared[node].count,
+                                                         memory_order_relaxed);
 
     for (unsigned i = 0; i < cpu_count && i < MAX_CPUS; i++) {
-        n += atomic_load_explicit(&caches[i].count, memory_order_relaxed);
+        n += atomic_load_explicit(&caches[i][node].count, memory_order_relaxed);
     }
     return n;
 }
 
-uint64_t page_total_count(void)
+uint64_t page_free_count(void)
 {
-    return pages_managed;
+    uint64_t n = 0;
+
+    for (unsigned node = 0; node < nodes_count(); node++) {
+        n += page_free_count_node(node);
+    }
+    return n;
 }

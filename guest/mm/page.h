@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Page frames: one struct page per frame of RAM, a buddy allocator with a
- * cache of single frames per CPU, and small objects (kmalloc).
+ * Page frames: one struct page per frame of RAM, a buddy allocator per memory
+ * node with a cache of single frames per CPU, and small objects (kmalloc).
+ *
+ * A node has three watermarks, in frames of its buddy allocator. Allocations
+ * leave low free while any node has more; then they wake the background
+ * reclaimers, which free up to high, and go down to min; below it only reclaim
+ * itself may allocate.
  *
  * Thread or idle context, never an interrupt handler. The kernel is preempted
  * only at preempt_point(), so a CPU's cache needs no lock.
@@ -19,6 +24,7 @@
 
 /* Largest block: 2^10 frames, 4 MiB. */
 #define PAGE_MAX_ORDER 10
+#define MAX_NODES 2
 
 /* struct page flags; changed with atomic OR and AND only. */
 enum page_flag {
@@ -50,7 +56,7 @@ struct page {
     _Atomic uint32_t count;   /* references; 0 = free */
     _Atomic int32_t mapcount; /* user PTEs that map it */
     uint8_t order;            /* of the block it heads */
-    uint8_t node;             /* memory node; 0 */
+    uint8_t node;             /* [init] memory node */
     uint16_t shard;           /* LRU shard it belongs to */
     struct list lru;          /* LRU, free list or the owner's private list */
     void *mapping;       /* struct anon_family or struct shmem; slab class */
@@ -62,6 +68,7 @@ struct page {
 /* A range of physical memory, [start, end). */
 struct page_range {
     uint64_t start, end;
+    uint8_t node; /* of RAM */
 };
 
 extern struct page *page_map; /* struct page of frame page_base_pfn */
@@ -123,13 +130,16 @@ void page_release_range(uint64_t start, uint64_t end);
 /* --- any CPU, thread context --- */
 
 enum page_alloc_flag {
-    PAGE_ALLOC_ZERO = 1,    /* fill with zeroes */
-    PAGE_ALLOC_RECLAIM = 2, /* reclaim if there is none: may sleep */
-    PAGE_ALLOC_RESERVE = 4, /* may dip into the reserve (reclaim itself) */
+    PAGE_ALLOC_ZERO = 1,     /* fill with zeroes */
+    PAGE_ALLOC_RECLAIM = 2,  /* reclaim if there is none: may sleep */
+    PAGE_ALLOC_RESERVE = 4,  /* may dip into the reserve (reclaim itself) */
+    PAGE_ALLOC_THISNODE = 8, /* of this node or none */
 };
 
-/* 2^order frames with count 1, or NULL. */
+/* 2^order frames with count 1, or NULL. Near this CPU if there are any. */
 struct page *page_alloc(unsigned order, unsigned flags);
+/* The same, of the node if it has any, else of the others. */
+struct page *page_alloc_node(unsigned node, unsigned order, unsigned flags);
 /* The block must have count 0 or 1 and no mapping. */
 void page_free(struct page *page, unsigned order);
 /*
@@ -196,8 +206,10 @@ static inline int page_mapcount(const struct page *page)
 
 /* Free frames now, all caches included (exact when nobody allocates). */
 uint64_t page_free_count(void);
+uint64_t page_free_count_node(unsigned node);
 /* Frames the allocator was ever given. */
 uint64_t page_total_count(void);
+uint64_t page_total_count_node(unsigned node);
 
 /* --- small objects, 16 bytes to 2 MiB; zeroed; NULL when out of memory --- */
 void *kmalloc(size_t size);
