@@ -36,6 +36,7 @@ static void clone_copy_task(struct task *child, const struct clone_args *args)
     fp_save(&child->fp); /* the parent's are live: it made the call */
     child->tls = (args->flags & CLONE_SETTLS) ? args->tls : read_tpidr_el0();
     child->sigmask = parent->sigmask;
+    child->mempolicy = parent->mempolicy;
     child->cpu = parent->cpu;
     cpumask_copy(&child->affinity, &parent->affinity);
     if ((args->flags & CLONE_CHILD_CLEARTID) != 0) {

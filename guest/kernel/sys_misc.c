@@ -9,6 +9,7 @@
 #include "kernel/smp.h"
 #include "kernel/syscalls.h"
 #include "kernel/time.h"
+#include "mm/node.h"
 #include "mm/page.h"
 #include "mm/uaccess.h"
 
@@ -96,7 +97,7 @@ int64_t sys_getrusage(uint64_t who, uint64_t buf_va)
 int64_t sys_getcpu(uint64_t cpu_va, uint64_t node_va)
 {
     if ((cpu_va != 0 && put_user_u32(cpu_va, cpu_id()) != 0) ||
-        (node_va != 0 && put_user_u32(node_va, 0) != 0)) {
+        (node_va != 0 && put_user_u32(node_va, node_of_cpu(cpu_id())) != 0)) {
         return -EFAULT;
     }
     return 0;

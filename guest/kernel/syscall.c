@@ -15,6 +15,7 @@
 #include "kernel/trap.h"
 #include "mm/counters.h"
 #include "mm/mm.h"
+#include "mm/numa.h"
 
 /* Memory management and processes. */
 static bool syscall_memory(uint64_t nr, const uint64_t *a, int64_t *out)
@@ -44,6 +45,21 @@ static bool syscall_memory(uint64_t nr, const uint64_t *a, int64_t *out)
         break;
     case 233:
         *out = sys_madvise(a[0], a[1], a[2]);
+        break;
+    case 235:
+        *out = sys_mbind(a[0], a[1], a[2], a[3], a[4], a[5]);
+        break;
+    case 236:
+        *out = sys_get_mempolicy(a[0], a[1], a[2], a[3], a[4]);
+        break;
+    case 237:
+        *out = sys_set_mempolicy(a[0], a[1], a[2]);
+        break;
+    case 238:
+        *out = sys_migrate_pages(a[0], a[1], a[2], a[3]);
+        break;
+    case 239:
+        *out = sys_move_pages(a[0], a[1], a[2], a[3], a[4], a[5]);
         break;
     default:
         return false;

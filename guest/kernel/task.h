@@ -58,6 +58,7 @@ struct task {
 
     struct mm *mm; /* NULL: kernel thread. [own task, or the task is new] */
     struct tlb_ubc tlb_ubc;  /* [own task] mm/tlbbatch.h */
+    uint32_t mempolicy;      /* [own task] mm/numa.h */
     struct process *process; /* NULL: kernel thread */
     int32_t tid;
     char name[16];

@@ -12,6 +12,7 @@
 #include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/mm_priv.h"
+#include "mm/numa.h"
 #include "mm/rmap.h"
 #include "mm/shmem.h"
 #include "mm/swap.h"
@@ -97,7 +98,7 @@ static int fault_anon(struct fault *f)
         }
         return 0;
     }
-    page = page_alloc(0, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
+    page = numa_alloc(f->vma, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
     if (page == NULL) {
         return -ENOMEM;
     }
@@ -122,7 +123,7 @@ static int fault_shmem(struct fault *f)
     if (index >= f->vma->shmem->n_pages) {
         return -EFAULT;
     }
-    page = shmem_get_page(f->vma->shmem, index);
+    page = shmem_get_page(f->vma->shmem, index, numa_policy(f->vma));
     if (page == NULL) {
         return -ENOMEM;
     }
@@ -201,7 +202,7 @@ static int fault_migration(struct fault *f)
 /* Replaces the PTE's page by a copy of it. The caller holds a reference. */
 static int copy_page(struct fault *f, struct page *old)
 {
-    struct page *page = page_alloc(0, PAGE_ALLOC_RECLAIM);
+    struct page *page = numa_alloc(f->vma, PAGE_ALLOC_RECLAIM);
 
     if (page == NULL) {
         return -ENOMEM;

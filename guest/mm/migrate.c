@@ -63,8 +63,7 @@ struct migration {
 /* Not at the price of reclaim: its victim would be a page worth more. */
 static struct page *target_new(unsigned node)
 {
-    (void)node; /* there is one */
-    return page_alloc(0, 0);
+    return page_alloc_node(node, 0, PAGE_ALLOC_THISNODE);
 }
 
 static void target_drop(struct page *to)

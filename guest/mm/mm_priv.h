@@ -29,6 +29,7 @@ struct anon_family {
 
 #define VMA_SHARED 0x100 /* in flags, next to PROT_* */
 #define VMA_DONTFORK 0x200
+#define VMA_POLICY_SHIFT 24 /* the upper byte is a memory policy, mm/numa.h */
 
 /* [mmap_lock]; start, end, pgoff also [rmap lock] for the reverse map. */
 struct vma {

@@ -8,6 +8,7 @@
 
 #include "kernel/panic.h"
 #include "mm/lru.h"
+#include "mm/numa.h"
 #include "mm/swap.h"
 
 #define IS_SWAP(entry) ((entry)&1)
@@ -129,9 +130,11 @@ void shmem_put(struct shmem *shmem)
 
 /* A fresh zeroed page, locked, put at an entry found empty. NULL: retry. */
 static struct page *add_new(struct shmem *shmem, uint64_t index,
-                            _Atomic uint64_t *slot, bool *out_no_memory)
+                            _Atomic uint64_t *slot, uint32_t policy,
+                            bool *out_no_memory)
 {
-    struct page *page = page_alloc(0, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
+    struct page *page =
+        numa_alloc_policy(policy, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
 
     if (page == NULL) {
         *out_no_memory = true;
@@ -187,7 +190,8 @@ static struct page *swap_in(struct shmem *shmem, uint64_t index,
     return page;
 }
 
-struct page *shmem_get_page(struct shmem *shmem, uint64_t index)
+struct page *shmem_get_page(struct shmem *shmem, uint64_t index,
+                            uint32_t policy)
 {
     _Atomic uint64_t *slot;
     bool no_memory = false;
@@ -204,7 +208,7 @@ struct page *shmem_get_page(struct shmem *shmem, uint64_t index)
         struct page *page;
 
         if (entry == 0) {
-            page = add_new(shmem, index, slot, &no_memory);
+            page = add_new(shmem, index, slot, policy, &no_memory);
             if (page != NULL) {
                 return page;
             }

@@ -33,10 +33,11 @@ void shmem_get(struct shmem *shmem);
 void shmem_put(struct shmem *shmem);
 
 /*
- * The page at index, made or read from swap if need be; locked and with a
- * reference for the caller. NULL: no memory, or index outside.
+ * The page at index, made by the policy (mm/numa.h) or read from swap if need
+ * be; locked and with a reference for the caller. NULL: no memory, or index outside.
  */
-struct page *shmem_get_page(struct shmem *shmem, uint64_t index);
+struct page *shmem_get_page(struct shmem *shmem, uint64_t index,
+                            uint32_t policy);
 /* Reclaim: the page is locked, unmapped. Moves it to swap; false: keep it. */
 bool shmem_writepage(struct page *page);
 /*

@@ -23,6 +23,7 @@ struct shared *shared;
 static const struct test_table *const tables[] = {
     &tests_syscall,
     &tests_memory,
+    &tests_numa,
     &tests_process,
     &tests_smp,
 };
