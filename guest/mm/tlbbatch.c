@@ -45,6 +45,8 @@ void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
     counter_inc(unmap_accessible);
     flush_batch_add_pending(ubc, mm, start, end);
     ubc->flush_required = true;
+    /* Before the word: who sees it bumped may flush and pay the debt. */
+    mm_debug_deferred(mm, pteval, start);
 
     /*
      * Not before the PTE is cleared; the hardware order comes from the queuing
@@ -69,7 +71,6 @@ void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
     if (writable) {
         ubc->writable = true;
     }
-    mm_debug_deferred(mm, pteval, start);
 }
 
 bool should_defer_flush(struct mm *mm)
