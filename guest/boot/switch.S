@@ -9,10 +9,9 @@
  * Called with interrupts masked and the run queue locked; returns on next's
  * stack. The DSB ISH completes the TLBIs that prev issued here and has not
  * waited for: prev may go on on another CPU, whose own DSB would complete
- * nothing of them.
+ * nothing of them. cpu_switch_to_no_dsb() leaves it out: a planted bug.
  */
-    .globl cpu_switch_to
-cpu_switch_to:
+    .macro SWITCH dsb
     mov x9, sp
     stp x19, x20, [x0, #0]
     stp x21, x22, [x0, #16]
@@ -21,7 +20,9 @@ cpu_switch_to:
     stp x27, x28, [x0, #64]
     stp x29, x30, [x0, #TASK_CTX_FP]
     str x9, [x0, #TASK_CTX_SP]
+    .if \dsb
     dsb ish
+    .endif
     ldp x19, x20, [x1, #0]
     ldp x21, x22, [x1, #16]
     ldp x23, x24, [x1, #32]
@@ -31,6 +32,15 @@ cpu_switch_to:
     ldr x9, [x1, #TASK_CTX_SP]
     mov sp, x9
     ret
+    .endm
+
+    .globl cpu_switch_to
+cpu_switch_to:
+    SWITCH 1
+
+    .globl cpu_switch_to_no_dsb
+cpu_switch_to_no_dsb:
+    SWITCH 0
 
 /* First return of cpu_switch_to() in a new user task. */
     .globl task_first_user
@@ -39,7 +49,11 @@ task_first_user:
     /* Masked from the last look at what is due to ERET: see vectors.S. */
     msr daifset, #2
     bl trap_before_user
+    ldr x0, =flush_opts         /* its first member: kpti */
+    ldrb w0, [x0]
+    cbnz w0, return_to_user_kpti
     b return_to_user
+    .ltorg
 
 /* First return of cpu_switch_to() in a new kernel thread. */
     .globl task_first_kernel

@@ -4,6 +4,10 @@
  * kernel/trap.c with x0 = the registers. The task's user registers are always
  * at the very top of its stack: EL0 entries find SP there, because the way out
  * to EL0 pops the last thing on the stack.
+ *
+ * vectors_kpti: EL0 runs with the odd twin of the kernel's ASID, so that it
+ * finds nothing that was cached for the kernel's view. Entry and exit change
+ * TTBR0_EL1; the kernel in between reaches user memory by the linear map only.
  */
 #include "boot/offsets.h"
 
@@ -69,10 +73,25 @@
     b \target
     .endm
 
-    .text
+#define USER_ASID_FLAG (1 << 48)
+
+    /* Clobbers x1. */
+    .macro KERNEL_ASID
+    mrs x1, ttbr0_el1
+    bic x1, x1, #USER_ASID_FLAG
+    msr ttbr0_el1, x1
+    isb
+    .endm
+
+    .macro USER_ASID
+    mrs x1, ttbr0_el1
+    orr x1, x1, #USER_ASID_FLAG
+    msr ttbr0_el1, x1
+    isb
+    .endm
+
+    .macro VECTORS sync, irq
     .balign 2048
-    .globl vectors
-vectors:
     /* Current EL with SP_EL0: not used */
     VECTOR bad_0
     VECTOR bad_1
@@ -84,8 +103,8 @@ vectors:
     VECTOR bad_6
     VECTOR bad_7
     /* EL0, AArch64 */
-    VECTOR user_sync
-    VECTOR user_irq
+    VECTOR \sync
+    VECTOR \irq
     VECTOR bad_10
     VECTOR bad_11
     /* EL0, AArch32: not used */
@@ -93,6 +112,17 @@ vectors:
     VECTOR bad_13
     VECTOR bad_14
     VECTOR bad_15
+    .endm
+
+    .text
+    .balign 2048
+    .globl vectors
+vectors:
+    VECTORS user_sync, user_irq
+    .balign 2048
+    .globl vectors_kpti
+vectors_kpti:
+    VECTORS user_sync_kpti, user_irq_kpti
 
 kernel_sync:
     SAVE_REGS 1
@@ -120,6 +150,23 @@ user_irq:
  */
     .globl return_to_user
 return_to_user:
+    RESTORE_REGS 0
+
+user_sync_kpti:
+    SAVE_REGS 0
+    KERNEL_ASID
+    bl trap_user_sync
+    b return_to_user_kpti
+
+user_irq_kpti:
+    SAVE_REGS 0
+    KERNEL_ASID
+    bl trap_user_irq
+    /* fall through */
+
+    .globl return_to_user_kpti
+return_to_user_kpti:
+    USER_ASID
     RESTORE_REGS 0
 
     .macro BAD n

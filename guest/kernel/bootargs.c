@@ -35,7 +35,8 @@ static int choose(const char *name, const char *value,
 static void bootargs_word(char *word)
 {
     static const struct choice tlb[] = {{"broadcast", BOOTARG_TLB_BROADCAST},
-                                        {"ipi", BOOTARG_TLB_IPI}};
+                                        {"ipi", BOOTARG_TLB_IPI},
+                                        {"invlpgb", BOOTARG_TLB_INVLPGB}};
     static const struct choice flush[] = {{"batched", BOOTARG_FLUSH_BATCHED},
                                           {"sync", BOOTARG_FLUSH_SYNC}};
     static const struct choice drain[] = {{"mm", BOOTARG_DRAIN_MM},

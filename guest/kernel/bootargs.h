@@ -8,6 +8,7 @@
 enum bootarg_tlb {
     BOOTARG_TLB_BROADCAST, /* TLBI ...IS and DSB ISH reach every CPU */
     BOOTARG_TLB_IPI,       /* SGIs, and each CPU flushes for itself */
+    BOOTARG_TLB_INVLPGB,   /* IPI's bookkeeping, but TLBI ...IS and DSB ISH */
 };
 
 enum bootarg_flush {

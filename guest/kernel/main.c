@@ -130,7 +130,9 @@ void kernel_main(pa_t dtb)
         printk("shootdown guest: %u CPUs, %lu MiB, tlb=%s flush=%s drain=%s "
                "like=%s\n",
                cpu_count, page_total_count() * PAGE_SIZE >> 20,
-               bootargs.tlb == BOOTARG_TLB_IPI ? "ipi" : "broadcast",
+               bootargs.tlb == BOOTARG_TLB_IPI       ? "ipi"
+               : bootargs.tlb == BOOTARG_TLB_INVLPGB ? "invlpgb"
+                                                     : "broadcast",
                bootargs.flush == BOOTARG_FLUSH_SYNC ? "sync" : "batched",
                bootargs.drain == BOOTARG_DRAIN_MM    ? "mm"
                : bootargs.drain == BOOTARG_DRAIN_DSB ? "dsb"

@@ -3,6 +3,7 @@
 #include "boot/offsets.h"
 #include "kernel/percpu.h"
 #include "kernel/task.h"
+#include "mm/flush_opts.h"
 
 _Static_assert(KSTACK_SIZE == KSTACK_SIZE_ASM, "stack size");
 _Static_assert(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK_TOP,
@@ -21,3 +22,4 @@ _Static_assert(offsetof(struct cpu_context, sp) == TASK_CTX_SP,
                "struct cpu_context");
 _Static_assert(offsetof(struct fp_state, fpsr) == TASK_FP_FPSR,
                "struct fp_state");
+_Static_assert(offsetof(struct flush_opts, kpti) == 0, "struct flush_opts");

@@ -16,6 +16,7 @@
 
 #include "arch/sysreg.h"
 #include "drivers/timer.h"
+#include "kernel/bug.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/smp.h"
@@ -41,7 +42,9 @@ struct run_queue {
 
 static struct run_queue run_queues[MAX_CPUS];
 
-void cpu_switch_to(struct task *prev, struct task *next); /* boot/switch.S */
+/* boot/switch.S */
+void cpu_switch_to(struct task *prev, struct task *next);
+void cpu_switch_to_no_dsb(struct task *prev, struct task *next);
 void fp_save(struct fp_state *fp);
 void fp_load(const struct fp_state *fp);
 void sched_finish_first_switch(void);
@@ -473,11 +476,15 @@ void schedule(void)
     atomic_store_explicit(&rq->is_idle, next == rq->idle, memory_order_relaxed);
     if (next != prev) {
         counter_inc(context_switches);
-        counter_inc(dsb_switch);
         rq->tick_at = UINT64_MAX; /* a whole slice for the next */
         mm_switch(prev->mm, next->mm);
         switch_user_state(prev, next);
-        cpu_switch_to(prev, next);
+        if (bug_is(BUG_no_switch_dsb)) {
+            cpu_switch_to_no_dsb(prev, next);
+        } else {
+            counter_inc(dsb_switch);
+            cpu_switch_to(prev, next);
+        }
     }
     sched_finish_switch();
     local_irq_restore(flags);

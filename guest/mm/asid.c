@@ -6,19 +6,26 @@
  * its TLB before it runs with a number of the new generation.
  *
  * mm->context.id = generation | number. It is of the current generation iff
- * (id ^ generation) >> asid_bits is 0; generations step by 2^16.
+ * (id ^ generation) >> bits is 0; generations step by 2^16.
+ *
+ * With kpti only even numbers are handed out: n is the kernel's view of the
+ * address space, n + 1 that of EL0.
+ *
+ * Number 0 belongs to the empty table, of which nothing is ever cached. It is
+ * given away when every other one is running somewhere: with as many numbers as
+ * CPUs there is one for each even then, since the CPU that asks is about to
+ * stop using its own.
  */
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/flush_opts.h"
 #include "mm/mm_priv.h"
 
 #define MAX_ASIDS (1U << 16)
 #define MAP_WORDS (MAX_ASIDS / 64)
-#define TCR_AS (1UL << 36)
-
-unsigned asid_bits = 8;
+#define ODD_NUMBERS 0xaaaaaaaaaaaaaaaaUL
 
 static struct spinlock asid_lock = SPINLOCK_INIT(LOCK_asid); /* taken with IRQs off */
 static _Atomic uint64_t asid_generation = ASID_GENERATION_STEP;
@@ -32,18 +39,28 @@ static struct asid_cpu {
     uint64_t reserved;       /* [asid_lock] id it ran with at the rollover */
 } CACHE_ALIGNED asid_cpus[MAX_CPUS];
 
+/* Nothing is in use but what is never handed out. */
+static void map_clear(void)
+{
+    for (unsigned i = 0; i < MAP_WORDS; i++) {
+        asid_map[i] = flush_opts.kpti ? ODD_NUMBERS : 0;
+    }
+    asid_map[0] |= 1;
+}
+
 void asid_init(void)
 {
-    asid_bits = read_tcr_el1() & TCR_AS ? 16 : 8;
-    asid_count = 1U << asid_bits;
-    asid_map[0] = 1; /* 0 is the empty table's */
+    asid_count = 1U << flush_opts.asid_bits;
+    map_clear();
 }
 
 void asid_limit(unsigned n)
 {
     uint64_t flags = spin_lock_irqsave(&asid_lock);
+    unsigned all = 1U << flush_opts.asid_bits;
 
-    asid_count = n == 0 ? 1U << asid_bits : n;
+    n <<= flush_opts.kpti;
+    asid_count = n == 0 || n > all ? all : n;
     cur_idx = 1;
     spin_unlock_irqrestore(&asid_lock, flags);
 }
@@ -55,21 +72,21 @@ uint64_t asid_generation_now(void)
 
 uint16_t asid_of(struct mm *mm)
 {
-    return (
-        uint16_t)(atomic_load_explicit(&mm->context.id, memory_order_relaxed) &
-                  ((1UL << asid_bits) - 1));
+    uint64_t id = atomic_load_explicit(&mm->context.id, memory_order_relaxed);
+
+    return (uint16_t)(id & ((1UL << flush_opts.asid_bits) - 1));
 }
 
 static uint64_t number_of(uint64_t id)
 {
-    return id & ((1UL << asid_bits) - 1);
+    return id & ((1UL << flush_opts.asid_bits) - 1);
 }
 
 static bool is_current(uint64_t id)
 {
     return ((id ^
              atomic_load_explicit(&asid_generation, memory_order_relaxed)) >>
-            asid_bits) == 0;
+            flush_opts.asid_bits) == 0;
 }
 
 static bool map_test_and_set(uint64_t n)
@@ -83,8 +100,7 @@ static bool map_test_and_set(uint64_t n)
 /* The generation went up: keep only what runs; all CPUs must flush. */
 static void flush_context(void)
 {
-    memset(asid_map, 0, sizeof(asid_map));
-    asid_map[0] = 1;
+    map_clear();
     for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
         struct asid_cpu *ac = &asid_cpus[cpu];
         /* From here on that CPU's fast path fails. */
@@ -135,6 +151,34 @@ static unsigned find_free(unsigned from)
     return 0;
 }
 
+/*
+ * After a rollover, when all numbers are running: this CPU gives its own back.
+ * It stops walking the old table at once and flushes its TLB, as after every
+ * rollover, before it uses the number with another one.
+ */
+static unsigned take_own(void)
+{
+    bool zero_is_free = true;
+
+    flush_park_ttbr0();
+    asid_cpus[cpu_id()].reserved = 0;
+    map_clear();
+    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+        uint64_t id = asid_cpus[cpu].reserved;
+
+        if (id != 0) {
+            map_test_and_set(number_of(id));
+            zero_is_free = zero_is_free && number_of(id) != 0;
+        }
+    }
+    /* Nobody else runs with 0: free, where nothing better is. */
+    unsigned n = find_free(1);
+
+    ASSERT_MSG(n != 0 || zero_is_free, "%u ASIDs are too few for the CPUs",
+               asid_count);
+    return n;
+}
+
 static uint64_t new_context(struct mm *mm)
 {
     uint64_t id = atomic_load_explicit(&mm->context.id, memory_order_relaxed);
@@ -159,10 +203,12 @@ static uint64_t new_context(struct mm *mm)
             ASID_GENERATION_STEP;
         flush_context();
         n = find_free(1);
-        ASSERT_MSG(n != 0, "%u ASIDs are too few for the CPUs", asid_count);
+        if (n == 0) {
+            n = take_own();
+        }
     }
     map_test_and_set(n);
-    cur_idx = n;
+    cur_idx = n != 0 ? n : 1;
     return generation | n;
 }
 

@@ -9,32 +9,56 @@
 #include "arch/sysreg.h"
 #include "kernel/panic.h"
 #include "kernel/smp.h"
+#include "kernel/time.h"
 #include "mm/counters.h"
+#include "mm/flush_opts.h"
+#include "mm/like.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/tlbbatch.h"
 
 struct tlb_cpu tlb_cpus[MAX_CPUS];
 
+extern char vectors_kpti[]; /* boot/vectors.S */
+
+/* The back end that counts generations, whatever instructions it issues. */
 static bool ipi(void)
 {
-    return bootargs.tlb == BOOTARG_TLB_IPI;
+    return bootargs.tlb != BOOTARG_TLB_BROADCAST;
 }
 
 void flush_init(void)
 {
-    flush_bc_init();
+    flush_opts_init();
     asid_init();
+}
+
+void flush_mm_init(struct mm *mm)
+{
+    static _Atomic uint64_t next_ctx_id = 1;
+
+    /* A CPU that has never seen the mm is at generation 0. */
+    atomic_init(&mm->context.tlb_gen, 1);
+    mm->context.ctx_id =
+        atomic_fetch_add_explicit(&next_ctx_id, 1, memory_order_relaxed);
+    atomic_init(&mm->context.next_trim,
+                mm_like.lazy_cpumask ? time_now_ns() / NSEC_PER_TICK + HZ : 0);
+}
+
+uint64_t flush_shootdowns(unsigned cpu)
+{
+    return __atomic_load_n(&counters[cpu].remote_flush_received,
+                           __ATOMIC_RELAXED);
 }
 
 void flush_cpu_init(void)
 {
-    struct tlb_cpu *tc = &tlb_cpus[cpu_id()];
-
-    write_ttbr0_el1(mm_reserved_pgd);
-    isb();
-    tc->ttbr0 = mm_reserved_pgd;
+    flush_park_ttbr0();
     tlb_local_flush_all();
+    if (flush_opts.kpti) {
+        write_vbar_el1((uint64_t)vectors_kpti);
+        isb();
+    }
 }
 
 void flush_tlb_page(struct mm *mm, uint64_t va)
@@ -86,7 +110,7 @@ void flush_tlb_range(struct mm *mm, const struct flush_range *range)
 void flush_tlb_young(struct mm *mm, uint64_t va)
 {
     if (!ipi()) {
-        flush_bc_page_nosync(mm, va, va + PAGE_SIZE);
+        flush_bc_young(mm, va);
     }
 }
 
@@ -111,7 +135,12 @@ void flush_tlb_fix_spurious(struct mm *mm, uint64_t va)
 
 bool flush_batch_should_defer(struct mm *mm)
 {
-    return ipi() ? flush_ipi_should_defer(mm) : true;
+    if (ipi()) {
+        return flush_ipi_should_defer(mm);
+    }
+    /* Up to 6.12 the workaround was part of each TLBI, and waited. */
+    return mm_like.bc_batched &&
+           (!flush_opts.repeat_tlbi || mm_like.release >= LIKE_7_2);
 }
 
 void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm, uint64_t start,
@@ -161,17 +190,24 @@ void flush_set_ttbr0(struct tlb_cpu *tc, struct mm *mm, uint16_t asid)
     }
 }
 
-void flush_unload(struct tlb_cpu *tc)
+void flush_park_ttbr0(void)
+{
+    tlb_cpus[cpu_id()].ttbr0 = mm_reserved_pgd;
+    write_ttbr0_el1(mm_reserved_pgd);
+    isb();
+}
+
+void flush_unload(struct tlb_cpu *tc, bool keep_bit)
 {
     struct mm *old = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
     uint32_t pins;
 
     atomic_store_explicit(&tc->loaded, NULL, memory_order_relaxed);
     atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
-    tc->ttbr0 = mm_reserved_pgd;
-    write_ttbr0_el1(mm_reserved_pgd);
-    isb();
-    cpumask_test_and_clear_atomic(&old->context.cpumask, cpu_id());
+    flush_park_ttbr0();
+    if (!keep_bit) {
+        cpumask_test_and_clear_atomic(&old->context.cpumask, cpu_id());
+    }
     /* In an interrupt handler: the last pin must wait for a thread. */
     pins = atomic_load_explicit(&old->pins, memory_order_relaxed);
     while (pins > 1) {
@@ -204,7 +240,7 @@ static void unload_if_lazy(void *arg)
     (void)arg;
     if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed) &&
         tc->dropped == NULL) {
-        flush_unload(tc);
+        flush_unload(tc, false);
     }
 }
 

@@ -2,9 +2,10 @@
 /*
  * TLB flushing of user address spaces, and the context switch's share of it.
  * Two back ends, chosen at boot (bootargs.tlb): broadcast (TLBI ...IS + DSB
- * ISH) and IPI (SGI + local TLBI + DSB NSH). Every TLBI and every DSB that
- * belongs to a flush is in an out-of-line function whose name begins with
- * flush_ or tlb_, next to the increment of its counter; nowhere else.
+ * ISH) and IPI (SGI + local TLBI + DSB NSH); invlpgb is the IPI back end with
+ * the other's instructions. Every TLBI and every DSB that belongs to a flush is
+ * in an out-of-line function whose name begins with flush_ or tlb_, next to the
+ * increment of its counter; nowhere else.
  */
 #ifndef MM_FLUSH_H
 #define MM_FLUSH_H
@@ -27,6 +28,7 @@ struct flush_range {
 /* --- boot --- */
 void flush_init(void);     /* reads the ID registers and the options */
 void flush_cpu_init(void); /* each CPU, IRQs off, before its first switch */
+void flush_mm_init(struct mm *mm); /* a new one's context */
 
 /* --- thread context, IRQs on; complete on every CPU on return --- */
 void flush_tlb_page(struct mm *mm, uint64_t va);
@@ -44,6 +46,10 @@ void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm, uint64_t start,
 void flush_batch(struct tlb_ubc *ubc);
 bool flush_batch_should_defer(struct mm *mm);
 void flush_batch_drain(struct mm *mm); /* the policy of bootargs.drain */
+
+/* --- for /proc/interrupts --- */
+/* TLB shootdown interrupts that this CPU took; 0 with broadcast. */
+uint64_t flush_shootdowns(unsigned cpu);
 
 /* --- per-CPU state of loaded address spaces; IRQs off (flush.c) --- */
 struct mm;
@@ -70,8 +76,10 @@ struct tlb_cpu {
 
 extern struct tlb_cpu tlb_cpus[MAX_CPUS];
 
-/* Loads the empty table. */
-void flush_unload(struct tlb_cpu *tc);
+/* Loads the empty table. keep_bit: this CPU stays in the mm's mask. */
+void flush_unload(struct tlb_cpu *tc, bool keep_bit);
+/* Loads the empty table for a moment; the caller loads another one. */
+void flush_park_ttbr0(void);
 void flush_set_ttbr0(struct tlb_cpu *tc, struct mm *mm, uint16_t asid);
 /* Every CPU that is lazy forgets its mm. Thread context. */
 void flush_unload_lazy_cpus(void);
@@ -82,8 +90,11 @@ void flush_bc_page(struct mm *mm, uint64_t va);
 void flush_bc_mm(struct mm *mm);
 void flush_bc_range(struct mm *mm, const struct flush_range *range);
 void flush_bc_page_nosync(struct mm *mm, uint64_t start, uint64_t end);
+void flush_bc_young(struct mm *mm, uint64_t va); /* does not wait */
 void flush_bc_sync(void);
-void flush_bc_init(void);
+void flush_bc_all(void);
+/* invlpgb: after flush_ipi_new_gen(); NULL: all of the mm. */
+void flush_bc_generation(struct mm *mm, const struct flush_range *range);
 /* Local: this CPU's TLB only; counters: IRQs masked by the callee */
 void tlb_local_flush_all(void);
 void tlb_local_flush_asid(uint16_t asid);
@@ -97,7 +108,6 @@ bool flush_ipi_should_defer(struct mm *mm);
 
 /* --- ASIDs (asid.c) --- */
 #define ASID_GENERATION_STEP (1UL << 16)
-extern unsigned asid_bits; /* [init] 8 or 16 */
 void asid_init(void);
 /* IRQs off. The ASID with which this CPU may now run mm. */
 uint16_t asid_check_and_switch(struct mm *mm);

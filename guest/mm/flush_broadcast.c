@@ -7,6 +7,8 @@
  * is read after it, so that a concurrent ASID rollover is harmless: the new
  * number's walks see the store. Only a DSB ISH of the CPU that issued a TLBI
  * waits for it, so (DSB ISHST, TLBI) pairs queue up without waiting.
+ *
+ * With kpti every TLBI is issued for both views of the address space.
  */
 #include "mm/flush.h"
 
@@ -15,56 +17,94 @@
 #include "arch/tlbi.h"
 #include "kernel/bug.h"
 #include "mm/counters.h"
+#include "mm/flush_opts.h"
 #include "mm/mm_priv.h"
 
 /* More single-entry operations than this: flush the whole mm instead. */
 #define MAX_DVM_OPS 512UL
 #define MAX_TLBI_RANGE_PAGES (32UL << 16)
 
+/* EL0's ASID in an operand. */
+#define USER_VIEW (1UL << 48)
+
 #define NOINLINE __attribute__((noinline))
 
-static bool has_range; /* [init] FEAT_TLBIRANGE */
-static bool has_ttl;   /* [init] FEAT_TTL */
-
-void flush_bc_init(void)
-{
-    has_range = ((read_id_aa64isar0_el1() >> 56) & 15) >= 2;
-    has_ttl = ((read_id_aa64mmfr2_el1() >> 48) & 15) >= 1;
-}
+/* The kernel's view, and EL0's if it has one. */
+#define TLBI_VIEWS(operation, operand, counter)                                \
+    do {                                                                       \
+        uint64_t operand_ = (operand);                                         \
+                                                                               \
+        operation(operand_);                                                   \
+        counter_inc(counter);                                                  \
+        if (unlikely(flush_opts.kpti)) {                                       \
+            operation(operand_ | USER_VIEW);                                   \
+            counter_inc(counter);                                              \
+        }                                                                      \
+    } while (0)
 
 static uint64_t ttl_va(unsigned level)
 {
-    return has_ttl && level != 0 ? TLBI_TTL_4K(level) : 0;
+    return flush_opts.ttl && level != 0 ? TLBI_TTL_4K(level) : 0;
+}
+
+/*
+ * Waits for this CPU's TLBIs. The erratum: a DSB may end before the TLBI
+ * right before it did; so a further one, of nothing, takes that place.
+ */
+static inline void tlb_sync(void)
+{
+    dsb_ish();
+    counter_inc(dsb_ish);
+    if (unlikely(flush_opts.repeat_tlbi)) {
+        tlbi_vale1is(0);
+        counter_inc(tlbi_va);
+        dsb_ish();
+        counter_inc(dsb_ish);
+    }
 }
 
 NOINLINE void flush_bc_page(struct mm *mm, uint64_t va)
 {
     dsb_ishst();
     counter_inc(dsb_ishst);
-    tlbi_vale1is(tlbi_operand_va(va, asid_of(mm)) | ttl_va(3));
-    counter_inc(tlbi_va);
-    dsb_ish();
-    counter_inc(dsb_ish);
+    TLBI_VIEWS(tlbi_vale1is, tlbi_operand_va(va, asid_of(mm)) | ttl_va(3),
+               tlbi_va);
+    tlb_sync();
+}
+
+NOINLINE void flush_bc_young(struct mm *mm, uint64_t va)
+{
+    dsb_ishst();
+    counter_inc(dsb_ishst);
+    TLBI_VIEWS(tlbi_vale1is, tlbi_operand_va(va, asid_of(mm)) | ttl_va(3),
+               tlbi_va);
 }
 
 NOINLINE void flush_bc_mm(struct mm *mm)
 {
     dsb_ishst();
     counter_inc(dsb_ishst);
-    tlbi_aside1is(tlbi_operand_asid(asid_of(mm)));
-    counter_inc(tlbi_asid);
-    dsb_ish();
-    counter_inc(dsb_ish);
+    TLBI_VIEWS(tlbi_aside1is, tlbi_operand_asid(asid_of(mm)), tlbi_asid);
+    tlb_sync();
 }
 
-static bool over_limit(const struct flush_range *range)
+NOINLINE void flush_bc_all(void)
 {
-    uint64_t pages = (range->end - range->start) >> PAGE_SHIFT;
+    dsb_ishst();
+    counter_inc(dsb_ishst);
+    tlbi_vmalle1is();
+    counter_inc(tlbi_all);
+    tlb_sync();
+    isb();
+}
 
-    if (has_range) {
-        return pages > MAX_TLBI_RANGE_PAGES;
+/* Is the whole mm cheaper? size: of the range, in whole strides. */
+static bool over_limit(uint64_t size, uint64_t stride)
+{
+    if (flush_opts.range_ops) {
+        return size >> PAGE_SHIFT > MAX_TLBI_RANGE_PAGES;
     }
-    return range->end - range->start >= MAX_DVM_OPS * range->stride;
+    return size >= MAX_DVM_OPS * stride;
 }
 
 static void tlb_one(uint64_t va, uint16_t asid, const struct flush_range *range)
@@ -72,12 +112,11 @@ static void tlb_one(uint64_t va, uint16_t asid, const struct flush_range *range)
     uint64_t operand = tlbi_operand_va(va, asid) | ttl_va(range->level);
 
     if (range->last_level) {
-        tlbi_vale1is(operand);
+        TLBI_VIEWS(tlbi_vale1is, operand, tlbi_va);
     } else {
-        tlbi_vae1is(operand);
-        counter_inc(tlbi_va_walk);
+        TLBI_VIEWS(tlbi_vae1is, operand, tlbi_va);
+        counter_add(tlbi_va_walk, flush_views());
     }
-    counter_inc(tlbi_va);
 }
 
 static void tlb_run(uint64_t va, uint16_t asid, unsigned scale, unsigned num,
@@ -85,16 +124,15 @@ static void tlb_run(uint64_t va, uint16_t asid, unsigned scale, unsigned num,
 {
     uint64_t operand = tlbi_operand_range(va, asid, scale, num);
 
-    if (has_ttl) {
+    if (flush_opts.ttl) {
         operand |= (uint64_t)range->level << 37;
     }
     if (range->last_level) {
-        tlbi_rvale1is(operand);
+        TLBI_VIEWS(tlbi_rvale1is, operand, tlbi_range);
     } else {
-        tlbi_rvae1is(operand);
-        counter_inc(tlbi_range_walk);
+        TLBI_VIEWS(tlbi_rvae1is, operand, tlbi_range);
+        counter_add(tlbi_range_walk, flush_views());
     }
-    counter_inc(tlbi_range);
 }
 
 /*
@@ -110,7 +148,7 @@ static NOINLINE void tlb_range_ops(uint16_t asid, uint64_t va, uint64_t pages,
     while (pages > 0) {
         uint64_t unit, num;
 
-        if (!has_range || pages == 1) {
+        if (!flush_opts.range_ops || pages == 1) {
             tlb_one(va, asid, range);
             va += range->stride;
             pages -= stride_pages < pages ? stride_pages : pages;
@@ -132,15 +170,14 @@ NOINLINE void flush_bc_range(struct mm *mm, const struct flush_range *range)
     uint64_t start = ALIGN_DOWN(range->start, range->stride);
     uint64_t end = ALIGN_UP(range->end, range->stride);
 
-    if (over_limit(range)) {
+    if (over_limit(end - start, range->stride)) {
         flush_bc_mm(mm);
         return;
     }
     dsb_ishst();
     counter_inc(dsb_ishst);
     tlb_range_ops(asid_of(mm), start, (end - start) >> PAGE_SHIFT, range);
-    dsb_ish();
-    counter_inc(dsb_ish);
+    tlb_sync();
 }
 
 NOINLINE void flush_bc_page_nosync(struct mm *mm, uint64_t start, uint64_t end)
@@ -153,7 +190,7 @@ NOINLINE void flush_bc_page_nosync(struct mm *mm, uint64_t start, uint64_t end)
         .last_level = true,
     };
 
-    if (over_limit(&range)) {
+    if (over_limit(end - start, PAGE_SIZE)) {
         flush_bc_mm(mm);
         return;
     }
@@ -168,11 +205,25 @@ NOINLINE void flush_bc_page_nosync(struct mm *mm, uint64_t start, uint64_t end)
     tlb_range_ops(asid_of(mm), start, (end - start) >> PAGE_SHIFT, &range);
 }
 
+/* The caller has counted a generation, which made the stores visible. */
+NOINLINE void flush_bc_generation(struct mm *mm,
+                                  const struct flush_range *range)
+{
+    if (range == NULL) {
+        TLBI_VIEWS(tlbi_aside1is, tlbi_operand_asid(asid_of(mm)), tlbi_asid);
+    } else {
+        uint64_t start = ALIGN_DOWN(range->start, range->stride);
+        uint64_t end = ALIGN_UP(range->end, range->stride);
+
+        tlb_range_ops(asid_of(mm), start, (end - start) >> PAGE_SHIFT, range);
+    }
+    tlb_sync();
+}
+
 /* Completes what this task queued: here, or before it left another CPU. */
 NOINLINE void flush_bc_sync(void)
 {
-    dsb_ish();
-    counter_inc(dsb_ish);
+    tlb_sync();
 }
 
 /* --- this CPU only --- */
@@ -195,10 +246,9 @@ NOINLINE void tlb_local_flush_asid(uint16_t asid)
     uint64_t flags = local_irq_save();
 
     dsb_nshst();
-    tlbi_aside1(tlbi_operand_asid(asid));
+    TLBI_VIEWS(tlbi_aside1, tlbi_operand_asid(asid), tlbi_local);
     dsb_nsh();
     counter_add(dsb_nsh, 2);
-    counter_inc(tlbi_local);
     local_irq_restore(flags);
 }
 
@@ -213,11 +263,10 @@ NOINLINE void tlb_local_flush_pages(uint16_t asid,
         uint64_t operand = tlbi_operand_va(va, asid) | ttl_va(range->level);
 
         if (range->last_level) {
-            tlbi_vale1(operand);
+            TLBI_VIEWS(tlbi_vale1, operand, tlbi_local);
         } else {
-            tlbi_vae1(operand);
+            TLBI_VIEWS(tlbi_vae1, operand, tlbi_local);
         }
-        counter_inc(tlbi_local);
     }
     dsb_nsh();
     counter_add(dsb_nsh, 2);

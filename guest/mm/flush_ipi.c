@@ -11,7 +11,13 @@
  * One of the two sees the other: either the CPU sees the new generation and
  * flushes itself, or the flusher sees the CPU and sends it an SGI.
  *
- * A switch to another mm clears the CPU's bit, as x86 did up to Linux 6.13.
+ * mask=switch, as x86 up to Linux 6.13: a switch to another mm clears the CPU's
+ * bit. mask=lazy: the bit stays, and goes when a flush of that mm reaches the
+ * CPU; once a second a flush asks all of them for that ("trim").
+ *
+ * tlb=invlpgb: the same bookkeeping, but what invalidates is a broadcast TLBI
+ * that reaches every CPU whatever it has loaded, so that nobody has to catch
+ * up. For hardware that broadcasts.
  */
 #include "mm/flush.h"
 
@@ -19,7 +25,10 @@
 #include "arch/sysreg.h"
 #include "kernel/bug.h"
 #include "kernel/smp.h"
+#include "kernel/time.h"
 #include "mm/counters.h"
+#include "mm/flush_opts.h"
+#include "mm/like.h"
 #include "mm/mm_priv.h"
 #include "mm/tlbbatch.h"
 
@@ -30,8 +39,14 @@ struct flush_info {
     struct mm *mm;                   /* NULL: whatever is loaded */
     const struct flush_range *range; /* NULL: everything */
     uint64_t new_tlb_gen;            /* 0: not known */
-    bool freed_tables;
+    bool freed_tables;               /* lazy CPUs too: walks of old tables */
+    bool trim;                       /* CPUs that do not run mm, too */
 };
+
+static bool invlpgb(void)
+{
+    return bootargs.tlb == BOOTARG_TLB_INVLPGB;
+}
 
 static uint16_t loaded_asid(const struct tlb_cpu *tc)
 {
@@ -50,15 +65,20 @@ static void flush_tlb_func(const struct flush_info *info, bool local)
     }
     if (info->mm != NULL && info->mm != loaded) {
         cpumask_test_and_clear_atomic(&info->mm->context.cpumask, cpu_id());
-        counter_inc(wrong_cpu);
+        if (!local) {
+            counter_inc(wrong_cpu);
+        }
         return;
     }
     if (loaded == NULL) {
         return;
     }
     if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
-        /* Cheaper than to be asked again and again. */
-        flush_unload(tc);
+        /*
+         * Cheaper than to be asked again and again. But from here on it is not
+         * lazy: where it keeps its bit, batches do ask it again.
+         */
+        flush_unload(tc, mm_like.ipi_lazy_keeps_bit);
         return;
     }
     local_gen = tc->ctxs[tc->slot].tlb_gen;
@@ -99,22 +119,31 @@ static NOINLINE uint64_t flush_ipi_new_gen(struct mm *mm)
     return gen;
 }
 
-/* Would the CPU be told of a flush of mm (NULL: of a batch)? */
-static bool is_target(unsigned cpu, const struct mm *mm)
+enum wanted { WANTED, NOT_IF_LAZY, NOT_IF_STALE };
+
+/* Must the CPU, which is in the mask, flush? */
+static enum wanted wanted(unsigned cpu, const struct flush_info *info)
 {
     struct tlb_cpu *tc = &tlb_cpus[cpu];
-    struct mm *loaded = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
+    struct mm *loaded;
 
+    if (info->freed_tables) {
+        return WANTED;
+    }
+    loaded = atomic_load_explicit(&tc->loaded, memory_order_relaxed);
     dmb_ishld(); /* is_lazy belongs to a loaded at least as new */
     if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
-        counter_inc(lazy_skipped);
-        return false;
+        return NOT_IF_LAZY;
     }
-    return mm == NULL || loaded == mm || loaded == LOADED_MM_SWITCHING;
+    if (info->mm == NULL || loaded == info->mm ||
+        loaded == LOADED_MM_SWITCHING || info->trim) {
+        return WANTED;
+    }
+    return NOT_IF_STALE;
 }
 
 /* Tells the CPUs of mask except this one. */
-static void flush_multi(const struct cpumask *mask, struct flush_info *info)
+static void flush_others(const struct cpumask *mask, struct flush_info *info)
 {
     struct cpumask targets;
     unsigned cpu, self = cpu_id();
@@ -122,8 +151,18 @@ static void flush_multi(const struct cpumask *mask, struct flush_info *info)
     cpumask_zero(&targets);
     for_each_cpu(cpu, mask)
     {
-        if (cpu != self && (info->freed_tables || is_target(cpu, info->mm))) {
+        if (cpu == self) {
+            continue;
+        }
+        switch (wanted(cpu, info)) {
+        case WANTED:
             cpumask_set(&targets, cpu);
+            break;
+        case NOT_IF_LAZY:
+            counter_inc(lazy_skipped);
+            break;
+        case NOT_IF_STALE: /* not of a batch: stale_skipped is the filter's */
+            break;
         }
     }
     if (!cpumask_empty(&targets)) {
@@ -140,6 +179,51 @@ static void flush_self(const struct flush_info *info)
     local_irq_restore(flags);
 }
 
+static bool any_other(const struct cpumask *mask)
+{
+    unsigned self = cpu_id();
+    unsigned cpu = cpumask_next(mask, 0);
+
+    return (cpu == self ? cpumask_next(mask, self + 1) : cpu) < MAX_CPUS;
+}
+
+/* Tells the others and flushes here; alone, a lazy CPU unloads the mm. */
+static void flush_multi(const struct cpumask *mask, struct flush_info *info)
+{
+    unsigned self = cpu_id();
+    struct mm *loaded =
+        atomic_load_explicit(&tlb_cpus[self].loaded, memory_order_relaxed);
+    bool others = any_other(mask);
+
+    if (others) {
+        flush_others(mask, info);
+    }
+    if (cpumask_test(mask, self) &&
+        (others ? wanted(self, info) == WANTED
+                : info->mm == NULL || info->mm == loaded)) {
+        flush_self(info);
+    }
+}
+
+/* Once a second, by ticks as Linux counts; and takes the turn. */
+static bool trim_is_due(struct mm *mm)
+{
+    uint64_t now;
+
+    if (!mm_like.lazy_cpumask) {
+        return false;
+    }
+    now = time_now_ns() / NSEC_PER_TICK;
+    if (now <=
+        atomic_load_explicit(&mm->context.next_trim, memory_order_relaxed)) {
+        return false;
+    }
+    atomic_store_explicit(&mm->context.next_trim, now + HZ,
+                          memory_order_relaxed);
+    counter_inc(trim_rounds);
+    return true;
+}
+
 void flush_ipi_range(struct mm *mm, const struct flush_range *range)
 {
     struct flush_info info = {
@@ -152,45 +236,105 @@ void flush_ipi_range(struct mm *mm, const struct flush_range *range)
     if (range->end - range->start > SINGLE_PAGE_FLUSH_CEILING * range->stride) {
         info.range = NULL;
     }
-    flush_multi(&mm->context.cpumask, &info);
-    if (atomic_load_explicit(&tlb_cpus[cpu_id()].loaded,
-                             memory_order_relaxed) == mm) {
-        flush_self(&info);
+    if (invlpgb()) {
+        flush_bc_generation(mm, info.range);
+        return;
     }
+    if (any_other(&mm->context.cpumask)) {
+        info.trim = trim_is_due(mm);
+    }
+    flush_multi(&mm->context.cpumask, &info);
 }
 
 /* --- batch --- */
 
 bool flush_ipi_should_defer(struct mm *mm)
 {
-    unsigned self = cpu_id();
-    unsigned cpu = cpumask_next(&mm->context.cpumask, 0);
+    return any_other(&mm->context.cpumask);
+}
 
-    if (cpu == self) {
-        cpu = cpumask_next(&mm->context.cpumask, self + 1);
+static void add_mm(struct tlb_ubc *ubc, const struct mm *mm)
+{
+    for (unsigned i = 0; i < ubc->arch.mms_count; i++) {
+        if (ubc->arch.mms[i] == mm) {
+            return;
+        }
     }
-    return cpu < MAX_CPUS;
+    if (ubc->arch.mms_count == TLB_UBC_MMS) {
+        ubc->arch.mms_overflow = true;
+    } else {
+        ubc->arch.mms[ubc->arch.mms_count++] = mm;
+    }
 }
 
 void flush_ipi_add_pending(struct tlb_ubc *ubc, struct mm *mm)
 {
     (void)flush_ipi_new_gen(mm);
-    cpumask_or(&ubc->arch.cpumask, &mm->context.cpumask);
     ubc->arch.unmapped_pages = true;
+    if (invlpgb()) {
+        return;
+    }
+    cpumask_or(&ubc->arch.cpumask, &mm->context.cpumask);
+    if (unlikely(flush_opts.filter_stale)) {
+        add_mm(ubc, mm);
+    }
+}
+
+/*
+ * filter=stale: takes out who runs no mm of the batch. He passes through
+ * flush_ipi_switch(), which compares generations, before he uses one again.
+ */
+static void filter_batch(struct tlb_ubc *ubc)
+{
+    struct cpumask *mask = &ubc->arch.cpumask;
+    unsigned cpu, i;
+
+    for_each_cpu(cpu, mask)
+    {
+        struct tlb_cpu *tc = &tlb_cpus[cpu];
+        const struct mm *loaded =
+            atomic_load_explicit(&tc->loaded, memory_order_relaxed);
+
+        dmb_ishld();
+        if (atomic_load_explicit(&tc->is_lazy, memory_order_relaxed)) {
+            counter_inc(lazy_skipped);
+            cpumask_clear(mask, cpu);
+            continue;
+        }
+        for (i = 0; i < ubc->arch.mms_count; i++) {
+            if (ubc->arch.mms[i] == loaded) {
+                break;
+            }
+        }
+        if (i == ubc->arch.mms_count && loaded != LOADED_MM_SWITCHING) {
+            counter_inc(stale_skipped);
+            cpumask_clear(mask, cpu);
+        }
+    }
 }
 
 void flush_ipi_batch(struct tlb_ubc *ubc)
 {
     struct flush_info info = {.mm = NULL};
 
-    if (!bug_is(BUG_local_instead_of_broadcast)) {
-        flush_multi(&ubc->arch.cpumask, &info);
-    }
-    if (cpumask_test(&ubc->arch.cpumask, cpu_id())) {
-        flush_self(&info);
+    if (invlpgb()) {
+        if (ubc->arch.unmapped_pages) {
+            flush_bc_all();
+        }
+    } else {
+        if (ubc->arch.mms_count != 0 && !ubc->arch.mms_overflow) {
+            filter_batch(ubc);
+        }
+        if (!bug_is(BUG_local_instead_of_broadcast)) {
+            flush_multi(&ubc->arch.cpumask, &info);
+        } else if (cpumask_test(&ubc->arch.cpumask, cpu_id())) {
+            flush_self(&info);
+        }
     }
     cpumask_zero(&ubc->arch.cpumask);
     ubc->arch.unmapped_pages = false;
+    ubc->arch.mms_overflow = false;
+    ubc->arch.mms_count = 0;
 }
 
 /* --- context switch, IRQs off --- */
@@ -214,9 +358,12 @@ static unsigned slot_find(struct tlb_cpu *tc, const struct mm *mm)
 
 static void catch_up(struct tlb_cpu *tc, struct mm *mm, uint16_t asid)
 {
-    uint64_t gen =
-        atomic_load_explicit(&mm->context.tlb_gen, memory_order_acquire);
+    uint64_t gen;
 
+    if (invlpgb()) {
+        return;
+    }
+    gen = atomic_load_explicit(&mm->context.tlb_gen, memory_order_acquire);
     if (tc->ctxs[tc->slot].tlb_gen != gen) {
         tlb_local_flush_asid(asid);
         tc->ctxs[tc->slot].tlb_gen = gen;
@@ -241,10 +388,12 @@ void flush_ipi_switch(struct tlb_cpu *tc, struct mm *next)
     atomic_store_explicit(&tc->loaded, LOADED_MM_SWITCHING,
                           memory_order_relaxed);
     atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
-    if (old != NULL) {
+    if (old != NULL && !mm_like.lazy_cpumask) {
         cpumask_test_and_clear_atomic(&old->context.cpumask, cpu);
     }
-    cpumask_test_and_set_atomic(&next->context.cpumask, cpu);
+    if (!cpumask_test(&next->context.cpumask, cpu)) {
+        cpumask_test_and_set_atomic(&next->context.cpumask, cpu);
+    }
     dmb_ish(); /* O6: SWITCHING and the mask bit before the generation */
     asid = asid_check_and_switch(next);
     tc->slot = slot_find(tc, next);

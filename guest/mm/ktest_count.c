@@ -7,6 +7,7 @@
 #include "kernel/sched.h"
 #include "kernel/smp.h"
 #include "kernel/task.h"
+#include "mm/flush_opts.h"
 #include "mm/ktest_mm.h"
 #include "mm/like.h"
 #include "mm/tlbbatch.h"
@@ -22,7 +23,15 @@ static bool broadcast(void)
 static bool batched(void)
 {
     return bootargs.flush == BOOTARG_FLUSH_BATCHED &&
-           (!broadcast() || mm_like.bc_batched);
+           (!broadcast() ||
+            (mm_like.bc_batched &&
+             (!flush_opts.repeat_tlbi || mm_like.release >= LIKE_7_2)));
+}
+
+/* Each wait for TLBIs costs a TLBI and a DSB more with repeat_tlbi=on. */
+static uint64_t repeats(uint64_t waits)
+{
+    return flush_opts.repeat_tlbi ? waits : 0;
 }
 
 /* MADV_PAGEOUT counts as in 6.12; ktest_like.c has the other releases. */
@@ -53,14 +62,18 @@ static bool count_pageout(struct ktest_counts *c, uint64_t pages)
     return ok;
 }
 
-/* VALE1IS, DSB ISHST, DSB ISH, ASIDE1IS, and nothing else. */
+/*
+ * VALE1IS, DSB ISHST, DSB ISH, ASIDE1IS, and nothing else; TLBIs for one view,
+ * and without those of the workaround.
+ */
 static bool is_broadcast(const struct ktest_counts *c, uint64_t va,
                          uint64_t ishst, uint64_t ish, uint64_t asid)
 {
-    return c->at.tlbi_va == va && c->at.dsb_ishst == ishst &&
-           c->at.dsb_ish == ish && c->at.tlbi_asid == asid &&
-           c->at.tlbi_range == 0 && c->at.tlbi_all == 0 &&
-           c->at.tlbi_local == 0 && c->at.remote_flush == 0;
+    return c->at.tlbi_va == va * flush_views() + repeats(ish) &&
+           c->at.dsb_ishst == ishst && c->at.dsb_ish == ish + repeats(ish) &&
+           c->at.tlbi_asid == asid * flush_views() && c->at.tlbi_range == 0 &&
+           c->at.tlbi_all == 0 && c->at.tlbi_local == 0 &&
+           c->at.remote_flush == 0;
 }
 
 const char *test_count_first(void)
@@ -242,7 +255,7 @@ const char *test_count_mprotect(void)
     ktest_counts_start(&c);
     KTEST_CHECK(sys_madvise(TEST_VA, PAGE_SIZE, MADV_DONTNEED) == 0);
     ktest_counts_stop(&c);
-    KTEST_CHECK(c.at.tlbi_asid == drain());
+    KTEST_CHECK(c.at.tlbi_asid == drain() * flush_views());
     ktest_counts_start(&c);
     KTEST_CHECK(sys_munmap(TEST_VA, TEST_PAGES / 2 * PAGE_SIZE) == 0);
     ktest_counts_stop(&c);
@@ -266,16 +279,18 @@ const char *test_count_present(void)
     KTEST_CHECK(ktest_fill(other, TEST_PAGES, 2));
     /* Nothing is pending: the range, by one operation or by 256. */
     KTEST_CHECK(count_protect(&c, other, TEST_PAGES, PROT_READ));
-    KTEST_CHECK(c.at.dsb_ishst == 1 && c.at.dsb_ish == 1);
+    KTEST_CHECK(c.at.dsb_ishst == 1 && c.at.dsb_ish == 1 + repeats(1));
     ranges = c.at.tlbi_range;
-    singles = c.at.tlbi_va;
-    KTEST_CHECK(ranges + singles == 1 || ranges + singles == 256);
+    singles = c.at.tlbi_va - repeats(1);
+    KTEST_CHECK(ranges + singles ==
+                (flush_opts.range_ops ? 1 : 256) * flush_views());
     KTEST_CHECK(ktest_fill(TEST_VA, TEST_PAGES, 1));
     KTEST_CHECK(pageout(TEST_PAGES));
     KTEST_CHECK(count_protect(&c, other, TEST_PAGES, RW));
-    KTEST_CHECK(c.at.dsb_ishst == 2 && c.at.dsb_ish == 2);
-    KTEST_CHECK(c.at.tlbi_asid == 1);
-    KTEST_CHECK(c.at.tlbi_range == ranges && c.at.tlbi_va == singles);
+    KTEST_CHECK(c.at.dsb_ishst == 2 && c.at.dsb_ish == 2 + repeats(2));
+    KTEST_CHECK(c.at.tlbi_asid == flush_views());
+    KTEST_CHECK(c.at.tlbi_range == ranges &&
+                c.at.tlbi_va == singles + repeats(2));
     KTEST_CHECK(ktest_check(other, TEST_PAGES, 2));
     ktest_leave();
     return NULL;
@@ -295,7 +310,7 @@ const char *test_count_munmap(void)
     KTEST_CHECK(sys_munmap(TEST_VA, TEST_PAGES * PAGE_SIZE) == 0);
     ktest_counts_stop(&c);
     /* The pages' flush at the end of the area, then that of the tables. */
-    KTEST_CHECK(c.at.dsb_ishst == 2 && c.at.dsb_ish == 2);
+    KTEST_CHECK(c.at.dsb_ishst == 2 && c.at.dsb_ish == 2 + repeats(2));
     KTEST_CHECK(c.at.gather_flush == 2 && c.at.frames_freed == 256);
     ktest_leave();
     return NULL;
@@ -345,7 +360,7 @@ static const char *count_ipi(uint64_t others, uint64_t targets)
 
 const char *test_count_ipi_alone(void)
 {
-    if (broadcast() || !like_612()) {
+    if (bootargs.tlb != BOOTARG_TLB_IPI || !like_612()) {
         KTEST_SKIP("not tlb=ipi like=6.12");
     }
     return count_ipi(0, 0);
@@ -353,7 +368,8 @@ const char *test_count_ipi_alone(void)
 
 const char *test_count_ipi_threads(void)
 {
-    if (broadcast() || bootargs.drain != BOOTARG_DRAIN_MM || !like_612()) {
+    if (bootargs.tlb != BOOTARG_TLB_IPI || bootargs.drain != BOOTARG_DRAIN_MM ||
+        !like_612()) {
         KTEST_SKIP("not tlb=ipi drain=mm like=6.12");
     }
     if (cpu_count < 4) {

@@ -41,7 +41,6 @@ void mm_cpu_init(void)
 
 struct mm *mm_new(void)
 {
-    static _Atomic uint64_t next_ctx_id = 1;
     struct mm *mm = kmalloc(sizeof(*mm));
 
     if (mm == NULL) {
@@ -56,9 +55,7 @@ struct mm *mm_new(void)
     atomic_init(&mm->users, 1);
     atomic_init(&mm->pins, 1);
     atomic_init(&mm->tables, 1);
-    atomic_init(&mm->context.tlb_gen, 1);
-    mm->context.ctx_id =
-        atomic_fetch_add_explicit(&next_ctx_id, 1, memory_order_relaxed);
+    flush_mm_init(mm);
     mm_lock_init(&mm->mmap_lock);
     spin_init(&mm->table_lock, LOCK_table);
     return mm;

@@ -47,6 +47,8 @@ struct mm_context {
     _Atomic uint64_t tlb_gen; /* IPI: how often something had to be flushed */
     uint64_t ctx_id;          /* [init] never reused */
     struct cpumask cpumask;   /* [atomic] IPI: CPUs that may cache it */
+    /* mask=lazy: tick from which a flush removes those that do not run it */
+    _Atomic uint64_t next_trim;
 };
 
 struct mm {

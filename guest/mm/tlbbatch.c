@@ -15,7 +15,6 @@
 #include "kernel/task.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
-#include "mm/like.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 
@@ -75,11 +74,8 @@ void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
 
 bool should_defer_flush(struct mm *mm)
 {
-    if (bootargs.flush != BOOTARG_FLUSH_BATCHED ||
-        (bootargs.tlb == BOOTARG_TLB_BROADCAST && !mm_like.bc_batched)) {
-        return false;
-    }
-    return flush_batch_should_defer(mm);
+    return bootargs.flush == BOOTARG_FLUSH_BATCHED &&
+           flush_batch_should_defer(mm);
 }
 
 void try_to_unmap_flush(void)

@@ -15,6 +15,8 @@
 
 struct mm;
 
+#define TLB_UBC_MMS 8
+
 struct tlb_ubc {
     bool flush_required; /* an accessible PTE was cleared and not flushed */
     bool writable;       /* one of them was dirty: flush before any I/O */
@@ -23,6 +25,13 @@ struct tlb_ubc {
     struct {
         struct cpumask cpumask; /* CPUs that may hold the entries (IPI) */
         bool unmapped_pages;
+        /*
+         * With filter=stale, whose entries they are. Compared, never followed:
+         * an mm that was freed and made again costs a needless SGI at most.
+         */
+        bool mms_overflow; /* more than fit: anybody's */
+        uint8_t mms_count;
+        const struct mm *mms[TLB_UBC_MMS];
     } arch;
 };
 
