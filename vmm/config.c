@@ -72,13 +72,15 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     static const char *const tlbs[] = {"broadcast", "ipi", NULL};
     static const char *const flushes[] = {"sync", "batched", NULL};
     static const char *const drains[] = {"mm", "dsb", "none", NULL};
+    static const char *const filters[] = {"off", "stale", NULL};
     static const char *const replacements[] = {"lru", "fifo", "random", NULL};
     unsigned tlb = c->tlb, flush = c->flush, drain = c->drain;
-    unsigned replacement = c->replacement;
+    unsigned filter = c->filter, replacement = c->replacement;
 
     if (!config_choice("--tlb", o->tlb, tlbs, &tlb, error) ||
         !config_choice("--flush", o->flush, flushes, &flush, error) ||
         !config_choice("--drain", o->drain, drains, &drain, error) ||
+        !config_choice("--filter", o->filter, filters, &filter, error) ||
         !config_choice("--tlb-replacement", o->replacement, replacements,
                        &replacement, error)) {
         return false;
@@ -86,7 +88,14 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     c->tlb = (enum vm_tlb_mode)tlb;
     c->flush = (enum vm_flush_mode)flush;
     c->drain = (enum vm_drain_mode)drain;
+    c->filter = (enum vm_filter_mode)filter;
     c->replacement = (enum vm_replacement)replacement;
+    if (c->filter == VM_FILTER_STALE && c->tlb != VM_TLB_IPI) {
+        return config_usage(error,
+                            "--filter 'stale' needs --tlb ipi: it leaves vCPUs "
+                            "out that need no IPI, and with broadcast there "
+                            "are none");
+    }
     return true;
 }
 
@@ -251,12 +260,12 @@ static bool take_own_kernel(struct vm_config *c, const struct options *o,
             "choose one",
             o->positional[0], o->kernel);
     }
-    if (o->flush || o->drain || o->bug) {
+    if (o->flush || o->drain || o->filter || o->bug) {
         return config_usage(
-            error,
-            "--flush, --drain and --bug are for the bundled kernel: with "
-            "--kernel write its words in --append, as in --append "
-            "'flush=sync'");
+            error, "--flush, --drain, --filter and --bug are for the bundled "
+                   "kernel: with "
+                   "--kernel write its words in --append, as in --append "
+                   "'flush=sync'");
     }
     c->kernel = g_strdup(o->kernel);
     c->initrd = g_strdup(o->initrd);
@@ -307,10 +316,11 @@ void vm_config_compose(struct vm_config *c)
     if (c->workload) {
         bool selftest = strcmp(c->workload, "selftest") == 0;
 
-        g_string_printf(line, "tlb=%s flush=%s drain=%s init=%s%s",
+        g_string_printf(line, "tlb=%s flush=%s drain=%s%s init=%s%s",
                         vm_tlb_mode_name(c->tlb), vm_flush_mode_name(c->flush),
-                        vm_drain_mode_name(c->drain), selftest ? "" : "/bin/",
-                        c->workload);
+                        vm_drain_mode_name(c->drain),
+                        c->filter == VM_FILTER_STALE ? " filter=stale" : "",
+                        selftest ? "" : "/bin/", c->workload);
         if (c->bug) {
             g_string_append_printf(line, " bug=%s", c->bug);
         }

@@ -22,6 +22,7 @@
 enum vm_tlb_mode { VM_TLB_BROADCAST, VM_TLB_IPI };
 enum vm_flush_mode { VM_FLUSH_SYNC, VM_FLUSH_BATCHED };
 enum vm_drain_mode { VM_DRAIN_MM, VM_DRAIN_DSB, VM_DRAIN_NONE };
+enum vm_filter_mode { VM_FILTER_OFF, VM_FILTER_STALE };
 /* In the order of the TLB's own enum tlb_replacement; vcpu.c asserts it. */
 enum vm_replacement { VM_REPLACE_LRU, VM_REPLACE_FIFO, VM_REPLACE_RANDOM };
 /* All but parallel are deterministic: one thread, every decision a choice. */
@@ -43,6 +44,7 @@ struct vm_config {
     enum vm_tlb_mode tlb;
     enum vm_flush_mode flush;
     enum vm_drain_mode drain;
+    enum vm_filter_mode filter;
     unsigned tlb_sets, tlb_ways, walk_cache;
     enum vm_replacement replacement;
     enum vm_engine engine;
@@ -121,6 +123,11 @@ static inline const char *vm_flush_mode_name(enum vm_flush_mode mode)
 static inline const char *vm_drain_mode_name(enum vm_drain_mode mode)
 {
     return mode == VM_DRAIN_MM ? "mm" : mode == VM_DRAIN_DSB ? "dsb" : "none";
+}
+
+static inline const char *vm_filter_mode_name(enum vm_filter_mode mode)
+{
+    return mode == VM_FILTER_STALE ? "stale" : "off";
 }
 
 static inline const char *vm_replacement_name(enum vm_replacement replacement)

@@ -106,6 +106,9 @@ static void put_modes(GString *line, const struct vm_config *c,
         put_text(line, "--drain",
                  unless(vm_drain_mode_name(c->drain),
                         vm_drain_mode_name(usual->drain)));
+        put_text(line, "--filter",
+                 unless(vm_filter_mode_name(c->filter),
+                        vm_filter_mode_name(usual->filter)));
         put_text(line, "--bug", c->bug);
     }
 }

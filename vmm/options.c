@@ -128,6 +128,8 @@ static void add_flush_group(GOptionContext *context, struct options *o,
                     "wait per page or batch: sync or batched", "HOW"),
         OPTION_TEXT("drain", 0, drain, "pending batches: mm, dsb* or none*",
                     "HOW"),
+        OPTION_TEXT("filter", 0, filter,
+                    "IPIs of a batch: off (all) or stale (users only)", "HOW"),
         OPTION_TEXT("bug", 0, bug, "break a rule* ('shootdown list bugs')",
                     "NAME[,..]"),
         OPTION_END};
@@ -202,8 +204,8 @@ static void add_output_group(GOptionContext *context, struct options *o,
                     "FILE"),
         OPTION_FILES("plugin", 'p', plugins, "load a plugin; may be repeated",
                      "FILE[,k=v]"),
-        OPTION_TEXT("check", 0, check,
-                    "bbm: break-before-make of page tables", "WHAT"),
+        OPTION_TEXT("check", 0, check, "bbm: break-before-make of page tables",
+                    "WHAT"),
         OPTION_TEXT("timeout", 0, timeout, "give up after so many (0: never)",
                     "SECONDS"),
         OPTION_FLAG("quiet", 'q', quiet, "no guest console, no summary"),
@@ -223,11 +225,9 @@ static void add_output_group(GOptionContext *context, struct options *o,
 /* Names that a later version will know; not in the help. */
 static void add_later_group(GOptionContext *context, struct options *o)
 {
-    GOptionEntry entries[] = {LATER("machine"), LATER("filter"),
-                              LATER("ledger"),  LATER("gdb"),
+    GOptionEntry entries[] = {LATER("machine"), LATER("ledger"), LATER("gdb"),
                               LATER("monitor"), OPTION_END};
-    char **const targets[] = {&o->machine, &o->filter, &o->ledger, &o->gdb,
-                              &o->monitor};
+    char **const targets[] = {&o->machine, &o->ledger, &o->gdb, &o->monitor};
 
     for (size_t i = 0; i < G_N_ELEMENTS(targets); i++) {
         entries[i].arg_data = targets[i];
@@ -238,10 +238,10 @@ static void add_later_group(GOptionContext *context, struct options *o)
 /* For those who test tests (docs/TESTING.md); not in the help. */
 static void add_inject_group(GOptionContext *context, struct options *o)
 {
-    const GOptionEntry entries[] = {
-        {"inject", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &o->inject,
-         NULL, NULL},
-        OPTION_END};
+    const GOptionEntry entries[] = {{"inject", 0, G_OPTION_FLAG_HIDDEN,
+                                     G_OPTION_ARG_STRING, &o->inject, NULL,
+                                     NULL},
+                                    OPTION_END};
 
     (void)options_add_group(context, "inject", "Faults:", entries);
 }
@@ -296,8 +296,10 @@ static gboolean refuse_later(const struct options *o, GError **error)
     const struct {
         const char *name, *value;
     } later[] = {
-        {"machine", o->machine}, {"filter", o->filter},   {"ledger", o->ledger},
-        {"gdb", o->gdb},         {"monitor", o->monitor},
+        {"machine", o->machine},
+        {"ledger", o->ledger},
+        {"gdb", o->gdb},
+        {"monitor", o->monitor},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(later); i++) {

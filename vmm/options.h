@@ -16,7 +16,7 @@
 struct options {
     char *kernel, *initrd, *symbols, *append;
     char *cpus, *mem, *tlb_sets, *tlb_ways, *replacement, *walk_cache, *workers;
-    char *tlb, *flush, *drain, *bug, *engine;
+    char *tlb, *flush, *drain, *filter, *bug, *engine;
     char *seed, *strategy, *hw, *snapshot_at, *runs, *max_steps;
     char *hw_modes[HW_KNOBS]; /* --hw-KNOB */
     char *stats, *trace, *trace_events, *record, *timeout, *check;
@@ -25,7 +25,7 @@ struct options {
     char **args; /* after "--", never NULL after options_parse() */
     gboolean quiet, verbose;
     /* Options of later versions: refused by name. */
-    char *machine, *filter, *ledger, *gdb, *monitor;
+    char *machine, *ledger, *gdb, *monitor;
 };
 
 /* Fills *o, which options_fini() frees, also after a failure. */

@@ -29,6 +29,7 @@ START_TEST(workload_alone_has_the_documented_defaults)
     ck_assert_int_eq(c->tlb, VM_TLB_BROADCAST);
     ck_assert_int_eq(c->flush, VM_FLUSH_BATCHED);
     ck_assert_int_eq(c->drain, VM_DRAIN_MM);
+    ck_assert_int_eq(c->filter, VM_FILTER_OFF);
     ck_assert_uint_eq(c->tlb_sets, 512);
     ck_assert_uint_eq(c->tlb_ways, 8);
     ck_assert_uint_eq(c->walk_cache, 64);
@@ -180,7 +181,8 @@ END_TEST
 START_TEST(every_option_reaches_its_field)
 {
     struct vm_config *c = parse(
-        "--cpus=512 -m 2G --tlb ipi --flush sync --drain dsb --tlb-sets 1 "
+        "--cpus=512 -m 2G --tlb ipi --flush sync --drain dsb "
+        "--filter stale --tlb-sets 1 "
         "--tlb-ways 64 --tlb-replacement fifo --walk-cache 0 --engine parallel "
         "--workers 3 --stats - "
         "--trace t.jsonl --trace-events tlbi,hit-stale --plugin a.so,x=1 -p b "
@@ -191,6 +193,7 @@ START_TEST(every_option_reaches_its_field)
     ck_assert_int_eq(c->tlb, VM_TLB_IPI);
     ck_assert_int_eq(c->flush, VM_FLUSH_SYNC);
     ck_assert_int_eq(c->drain, VM_DRAIN_DSB);
+    ck_assert_int_eq(c->filter, VM_FILTER_STALE);
     ck_assert_uint_eq(c->tlb_sets, 1);
     ck_assert_uint_eq(c->tlb_ways, 64);
     ck_assert_int_eq(c->replacement, VM_REPLACE_FIFO);
@@ -207,8 +210,8 @@ START_TEST(every_option_reaches_its_field)
     ck_assert(c->verbose);
     ck_assert_uint_eq(g_strv_length(c->args), 4);
     ck_assert_str_eq(c->cmdline,
-                     "tlb=ipi flush=sync drain=dsb init=/bin/swap_bench quiet "
-                     "-- -t 3 --help --");
+                     "tlb=ipi flush=sync drain=dsb filter=stale "
+                     "init=/bin/swap_bench quiet -- -t 3 --help --");
     vm_config_free(c);
 }
 END_TEST
@@ -320,7 +323,9 @@ static const struct {
     {"--kernel k --bug free-before-flush", "--append"},
     {"hello --ledger on", "--ledger 'on' is not there yet"},
     {"hello --machine m", "--machine 'm' is not there yet"},
-    {"hello --filter off", "--filter 'off' is not there yet"},
+    {"hello --filter lazy", "'lazy': accepted are off, stale"},
+    {"hello --filter stale", "--filter 'stale' needs --tlb ipi"},
+    {"--kernel k --tlb ipi --filter off", "--append"},
     {"hello --gdb :1", "--gdb ':1' is not there yet"},
     {"hello --monitor s", "--monitor 's' is not there yet"},
     {"hello --tlb-sets 3", "powers of two"},

@@ -34,6 +34,8 @@ static const struct {
      "--walk-cache 0 --drain none",
      "--mem=64M --tlb-sets=4 --tlb-ways=2 --tlb-replacement=random "
      "--walk-cache=0 --drain=none hello"},
+    {"hello --tlb ipi --filter stale", "--tlb=ipi --filter=stale hello"},
+    {"hello --filter off", "hello"},
     {"hello --cpus 8 --workers 1 --mem 16M", NULL},
     {"hello --append 'a=1 b=$x #;\"\\*' --initrd '/tmp/my disk' --symbols -x",
      "'--initrd=/tmp/my disk' --symbols=-x '--append=a=1 b=$x #;\"\\*' hello"},
@@ -74,6 +76,7 @@ static void assert_same_run(const struct vm_config *a,
     ck_assert_int_eq(a->tlb, b->tlb);
     ck_assert_int_eq(a->flush, b->flush);
     ck_assert_int_eq(a->drain, b->drain);
+    ck_assert_int_eq(a->filter, b->filter);
     ck_assert_uint_eq(a->tlb_sets, b->tlb_sets);
     ck_assert_uint_eq(a->tlb_ways, b->tlb_ways);
     ck_assert_uint_eq(a->walk_cache, b->walk_cache);

@@ -101,6 +101,7 @@ void json_config(yajl_gen g, const struct vm_config *config)
     json_text(g, "tlb", vm_tlb_mode_name(config->tlb));
     json_text(g, "flush", vm_flush_mode_name(config->flush));
     json_text(g, "drain", vm_drain_mode_name(config->drain));
+    json_text(g, "filter", vm_filter_mode_name(config->filter));
     if (config->bug) {
         json_text(g, "bug", config->bug);
     }
