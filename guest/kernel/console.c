@@ -4,6 +4,7 @@
 #include "kernel/console.h"
 
 #include "drivers/pl011.h"
+#include "kernel/errno.h"
 #include "kernel/lock.h"
 #include "kernel/sched.h"
 
@@ -54,7 +55,7 @@ static bool input_take(char *out)
     return any;
 }
 
-size_t console_read(char *buf, size_t n)
+int64_t console_read(char *buf, size_t n)
 {
     size_t got = 0;
     char c = 0;
@@ -65,11 +66,11 @@ size_t console_read(char *buf, size_t n)
         if (!any && got > 0) {
             break;
         }
-        if (!any) {
-            wait_event(&input_wait,
-                       (any = input_take(&c)) || task_killed(current()));
+        if (!any && wait_event_interruptible(&input_wait,
+                                             (any = input_take(&c))) != 0) {
+            return -ERESTARTSYS;
         }
-        if (!any || c == CTRL_D) {
+        if (c == CTRL_D) {
             break;
         }
         buf[got++] = c;
@@ -77,7 +78,21 @@ size_t console_read(char *buf, size_t n)
             break;
         }
     }
-    return got;
+    return (int64_t)got;
+}
+
+unsigned console_waiting(void)
+{
+    uint64_t flags = spin_lock_irqsave(&input_lock);
+    unsigned n = input_head - input_tail;
+
+    spin_unlock_irqrestore(&input_lock, flags);
+    return n;
+}
+
+struct wait_queue *console_input_queue(void)
+{
+    return &input_wait;
 }
 
 void console_init(void)

@@ -48,5 +48,6 @@ struct elf_segment {
 #define AT_RANDOM 25
 #define AT_HWCAP2 26
 #define AT_EXECFN 31
+#define AT_MINSIGSTKSZ 51
 
 #endif

@@ -13,10 +13,9 @@
 #include "kernel/process.h"
 #include "kernel/sched.h"
 #include "kernel/smp.h"
+#include "kernel/time.h"
 #include "mm/mm.h"
 #include "mm/uaccess.h"
-
-#define WNOHANG 1
 
 static void machine_end(int wait_status) NORETURN;
 static void machine_end(int wait_status)
@@ -51,7 +50,10 @@ static void exit_mm(struct task *task)
         (void)futex_wake(task->clear_child_tid, 1, FUTEX_BITSET_ANY);
     }
     flags = local_irq_save();
+    /* Under the lock: who sees task->mm under it may take a reference. */
+    spin_lock(&process_lock);
     task->mm = NULL;
+    spin_unlock(&process_lock);
     mm_switch(mm, NULL);
     mm_switch_finish();
     local_irq_restore(flags);
@@ -77,16 +79,80 @@ static void exit_reparent(struct process *process)
 /* process_lock held: one thread less; is it the last? */
 static bool exit_leave_threads(struct process *process, struct task *task)
 {
+    struct usage usage = {.cpu_ns = task->cpu_ns,
+                          .faults = task->faults,
+                          .switches_own = task->switches_own,
+                          .switches_forced = task->switches_forced};
+
+    usage.cpu_ns += time_now_ns() - task->run_start;
+    usage_add(&process->dead, &usage);
     process->thread_count--;
     list_remove(&task->process_node);
+    wake_up_all(&process->thread_wait);
     return process->thread_count == 0;
+}
+
+/*
+ * process_lock held. A parent that ignores SIGCHLD does not wait: true, and the
+ * zombie is off the tree.
+ */
+static bool exit_tell_parent(struct process *process)
+{
+    struct process *parent = process->parent;
+    const struct signal_action *action = &parent->actions[SIGCHLD];
+    int signo = process->exit_status & 0x7f;
+    bool unwanted =
+        process->exit_signal == SIGCHLD &&
+        (action->handler == SIG_IGN || (action->flags & SA_NOCLDWAIT) != 0);
+
+    if (unwanted) {
+        usage_add(&parent->waited, &process->dead);
+        usage_add(&parent->waited, &process->waited);
+        process_unlink(process);
+    }
+    signal_tell_parent(process, signo != 0 ? CLD_KILLED : CLD_EXITED,
+                       signo != 0 ? signo : process->exit_status >> 8 & 0xff);
+    return unwanted;
+}
+
+int process_leave_alone(void)
+{
+    struct task *task = current();
+    struct process *process = task->process;
+    uint64_t flags = spin_lock_irqsave(&process_lock);
+    struct list *at;
+
+    if (process->exiting || process->exec_task != NULL) {
+        spin_unlock_irqrestore(&process_lock, flags);
+        return -EINTR; /* somebody else was first: this thread is to end */
+    }
+    process->exec_task = task;
+    list_for_each(at, &process->threads)
+    {
+        struct task *other = list_entry(at, struct task, process_node);
+
+        if (other != task) {
+            task_kill_locked(other, TASK_LEAVES - 1);
+        }
+    }
+    spin_unlock_irqrestore(&process_lock, flags);
+    wait_event(&process->thread_wait,
+               __atomic_load_n(&process->thread_count, __ATOMIC_RELAXED) == 1 ||
+                   task_killed(task));
+    flags = spin_lock_irqsave(&process_lock);
+    process->exec_task = NULL;
+    if (process->thread_count == 1) {
+        task->tid = process->pid; /* whoever had it before is gone */
+    }
+    spin_unlock_irqrestore(&process_lock, flags);
+    return task_killed(task) ? -EINTR : 0;
 }
 
 void process_exit_thread(int status)
 {
     struct task *task = current();
     struct process *process = task->process;
-    bool last;
+    bool last, unwanted = false;
     uint64_t flags;
 
     local_irq_enable();
@@ -109,9 +175,12 @@ void process_exit_thread(int status)
     if (last) {
         exit_reparent(process);
         process->zombie = true;
-        wake_up_all(&process->parent->child_wait);
+        unwanted = exit_tell_parent(process);
     }
     spin_unlock_irqrestore(&process_lock, flags);
+    if (unwanted) {
+        process_free(process);
+    }
     task_exit_current();
 }
 
@@ -156,65 +225,4 @@ void process_exit_group(int status)
     }
     spin_unlock_irqrestore(&process_lock, flags);
     process_exit_thread(status);
-}
-
-/* process_lock held. Takes a zombie off the tree; any: is there such a child?
- */
-static struct process *wait_find(struct process *parent, int64_t pid,
-                                 bool *out_any)
-{
-    struct list *at;
-
-    *out_any = false;
-    list_for_each(at, &parent->children)
-    {
-        struct process *child = list_entry(at, struct process, sibling);
-
-        if (pid > 0 && child->pid != pid) {
-            continue;
-        }
-        *out_any = true;
-        if (child->zombie) {
-            list_remove(&child->sibling);
-            list_remove(&child->all);
-            return child;
-        }
-    }
-    return NULL;
-}
-
-int64_t sys_wait4(int64_t pid, uint64_t status_va, uint64_t options,
-                  uint64_t rusage_va)
-{
-    struct process *process = current()->process, *child;
-    struct wait_entry entry;
-    int64_t result;
-    bool any;
-
-    (void)rusage_va;
-    for (;;) {
-        uint64_t flags;
-
-        wait_prepare(&process->child_wait, &entry);
-        flags = spin_lock_irqsave(&process_lock);
-        child = wait_find(process, pid, &any);
-        spin_unlock_irqrestore(&process_lock, flags);
-        if (child != NULL || !any || (options & WNOHANG) != 0 ||
-            task_killed(current())) {
-            break;
-        }
-        wait_schedule(WAIT_FOREVER);
-        wait_finish(&process->child_wait, &entry);
-    }
-    wait_finish(&process->child_wait, &entry);
-    if (child == NULL) {
-        return !any ? -ECHILD : (options & WNOHANG) != 0 ? 0 : -EINTR;
-    }
-    result = child->pid;
-    if (status_va != 0 &&
-        put_user_u32(status_va, (uint32_t)child->exit_status) != 0) {
-        result = -EFAULT;
-    }
-    process_free(child);
-    return result;
 }

@@ -4,12 +4,16 @@
 #include "kernel/process.h"
 #include "kernel/sched.h"
 #include "mm/mm.h"
+#include "mm/page.h"
 #include "mm/uaccess.h"
 
 #include "arch/sysreg.h"
 
 #define CLONE_VM 0x00000100UL
+#define CLONE_SIGHAND 0x00000800UL
 #define CLONE_VFORK 0x00004000UL
+#define CLONE_PARENT 0x00008000UL
+#define CLONE_NEW 0x7e020080UL /* name spaces */
 #define CLONE_THREAD 0x00010000UL
 #define CLONE_SETTLS 0x00080000UL
 #define CLONE_PARENT_SETTID 0x00100000UL
@@ -37,6 +41,9 @@ static void clone_copy_task(struct task *child, const struct clone_args *args)
     child->tls = (args->flags & CLONE_SETTLS) ? args->tls : read_tpidr_el0();
     child->sigmask = parent->sigmask;
     child->mempolicy = parent->mempolicy;
+    if ((args->flags & (CLONE_VM | CLONE_VFORK)) != CLONE_VM) {
+        child->altstack = parent->altstack;
+    }
     child->cpu = parent->cpu;
     cpumask_copy(&child->affinity, &parent->affinity);
     if ((args->flags & CLONE_CHILD_CLEARTID) != 0) {
@@ -57,18 +64,40 @@ static int clone_mm(struct task *child, const struct clone_args *args)
     return child->mm == NULL ? -ENOMEM : 0;
 }
 
-static struct process *clone_process(void)
+static struct process *clone_process(const struct clone_args *args)
 {
     struct process *parent = current()->process;
-    struct process *process = process_new(parent);
+    struct process *process = process_new(
+        (args->flags & CLONE_PARENT) != 0 ? parent->parent : parent);
+    char *exe;
+    uint64_t flags;
 
-    if (process != NULL) {
-        file_table_copy(&process->files, &parent->files);
-        spin_lock(&parent->signal_lock);
-        memcpy(process->actions, parent->actions, sizeof(process->actions));
-        spin_unlock(&parent->signal_lock);
-        strlcpy(process->exe, parent->exe, sizeof(process->exe));
+    if (process == NULL) {
+        return NULL;
     }
+    spin_lock(&parent->files.lock);
+    process->cwd = inode_get(parent->cwd);
+    spin_unlock(&parent->files.lock);
+    process->umask = parent->umask;
+    process->exit_signal = (int)(args->flags & 0xff);
+    process->arg_start = parent->arg_start;
+    process->arg_end = parent->arg_end;
+    process->env_end = parent->env_end;
+    exe = kmalloc(strlen(parent->exe) + 1);
+    if (exe == NULL || !file_table_copy(&process->files, &parent->files)) {
+        kfree(exe);
+        file_table_close_all(&process->files, false);
+        flags = spin_lock_irqsave(&process_lock);
+        process_unlink(process);
+        spin_unlock_irqrestore(&process_lock, flags);
+        process_free(process);
+        return NULL;
+    }
+    strlcpy(exe, parent->exe, strlen(parent->exe) + 1);
+    process->exe = exe;
+    flags = spin_lock_irqsave(&parent->signal_lock);
+    memcpy(process->actions, parent->actions, sizeof(process->actions));
+    spin_unlock_irqrestore(&parent->signal_lock, flags);
     return process;
 }
 
@@ -76,7 +105,7 @@ static struct process *clone_process(void)
 static bool clone_may_start(struct process *process)
 {
     uint64_t flags = spin_lock_irqsave(&process_lock);
-    bool may = !process->exiting;
+    bool may = !process->exiting && process->exec_task == NULL;
 
     spin_unlock_irqrestore(&process_lock, flags);
     return may;
@@ -116,8 +145,15 @@ int64_t sys_clone(uint64_t flags, uint64_t stack, uint64_t parent_tid_va,
     bool thread = (flags & CLONE_THREAD) != 0;
     int64_t tid;
 
-    if (thread && (flags & CLONE_VM) == 0) {
+    if ((thread && (flags & CLONE_SIGHAND) == 0) ||
+        ((flags & CLONE_SIGHAND) != 0 && (flags & CLONE_VM) == 0)) {
         return -EINVAL;
+    }
+    if ((flags & CLONE_NEW) != 0) {
+        return -EPERM; /* no name spaces */
+    }
+    if (task_signalled(parent) && !thread) {
+        return -ERESTARTNOINTR; /* take it first, then again */
     }
     if (!clone_may_start(process)) {
         return -EAGAIN;
@@ -132,7 +168,7 @@ int64_t sys_clone(uint64_t flags, uint64_t stack, uint64_t parent_tid_va,
         return -ENOMEM;
     }
     if (!thread) {
-        process = clone_process();
+        process = clone_process(&args);
         if (process == NULL) {
             mm_put(child->mm);
             task_free(child);

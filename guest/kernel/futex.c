@@ -128,7 +128,7 @@ static bool futex_sleep(struct futex_waiter *waiter, uint64_t deadline)
 
     /* Blocked first: whoever kills the task does not take the bucket's lock. */
     task_mark_blocked(waiter->task);
-    while (waiter->queued && !task_killed(waiter->task) &&
+    while (waiter->queued && !task_signalled(waiter->task) &&
            (deadline == WAIT_FOREVER || time_now_ns() < deadline)) {
         spin_unlock(&bucket->lock);
         wait_schedule(deadline);
@@ -172,7 +172,10 @@ static int64_t futex_wait(va_t addr, uint32_t expected, uint64_t deadline,
     if (futex_sleep(&waiter, deadline)) {
         return 0;
     }
-    return task_killed(waiter.task) ? -EINTR : -ETIMEDOUT;
+    /* A relative time-out would start anew: not restarted. */
+    return !task_signalled(waiter.task) ? -ETIMEDOUT
+           : deadline == WAIT_FOREVER   ? -ERESTARTSYS
+                                        : -EINTR;
 }
 
 static int64_t futex_requeue(va_t from, va_t to, uint64_t wake, uint64_t move)

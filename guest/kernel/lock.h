@@ -74,9 +74,11 @@ struct task;
 struct mutex {
     struct wait_queue wq;
     struct task *owner; /* [lock: wq.lock] */
+    uint16_t class;     /* [init] enum lock_class, a sleeping one */
 };
 
-void mutex_init(struct mutex *m);
+void mutex_init(struct mutex *m); /* of class LOCK_mutex */
+void mutex_init_class(struct mutex *m, enum lock_class class);
 void mutex_lock(struct mutex *m);
 bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);

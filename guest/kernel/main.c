@@ -64,8 +64,9 @@ static void start_memory(void)
     page_init(ranges, n_ranges, reserved, n);
 }
 
-static void start_initramfs(void)
+static void start_files(void)
 {
+    tree_init();
     if (board.initrd_end > board.initrd &&
         board.initrd >= board.memory[0].start &&
         board.initrd_end <= board.memory[board.memory_count - 1].end) {
@@ -74,6 +75,9 @@ static void start_initramfs(void)
     } else {
         initramfs_init(NULL, 0);
     }
+    devices_init();
+    procfs_init();
+    sysfs_init();
 }
 
 /* The last step of boot, in a thread of its own since it may sleep. */
@@ -122,7 +126,7 @@ void kernel_main(pa_t dtb)
     timer_init_cpu();
     sched_init_cpu(this_cpu(), current());
     futex_init();
-    start_initramfs();
+    start_files();
     smp_init(); /* the other CPUs */
     console_init();
     gic_enable_spi(BOARD_UART_INTID);

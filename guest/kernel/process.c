@@ -6,6 +6,7 @@
 #include "kernel/exec.h"
 #include "kernel/panic.h"
 #include "kernel/sched.h"
+#include "kernel/time.h"
 #include "mm/mm.h"
 #include "mm/page.h"
 
@@ -14,14 +15,14 @@
 struct spinlock process_lock = SPINLOCK_INIT(LOCK_process);
 struct process *init_process;
 
-static struct list all_processes = LIST_INIT(all_processes);
+struct list process_list = LIST_INIT(process_list);
 static int32_t last_tid; /* [lock: process_lock] */
 
 struct process *process_find(int32_t pid)
 {
     struct list *at;
 
-    list_for_each(at, &all_processes)
+    list_for_each(at, &process_list)
     {
         struct process *process = list_entry(at, struct process, all);
 
@@ -36,7 +37,7 @@ struct task *process_find_task(int32_t tid)
 {
     struct list *p, *t;
 
-    list_for_each(p, &all_processes)
+    list_for_each(p, &process_list)
     {
         struct process *process = list_entry(p, struct process, all);
 
@@ -75,12 +76,20 @@ struct process *process_new(struct process *parent)
     list_init(&process->threads);
     wait_queue_init(&process->child_wait);
     wait_queue_init(&process->vfork_wait);
+    wait_queue_init(&process->thread_wait);
+    wait_queue_init(&process->signal_wait);
+    wait_queue_init(&process->stop_wait);
     spin_init(&process->signal_lock, LOCK_signal);
+    signal_pending_init(&process->pending);
     file_table_init(&process->files);
+    process->stop_reported = true;
+    process->start_ns = time_now_ns();
     flags = spin_lock_irqsave(&process_lock);
     process->pid = tid_new();
     process->parent = parent;
-    list_append(&all_processes, &process->all);
+    process->pgid = parent != NULL ? parent->pgid : process->pid;
+    process->sid = parent != NULL ? parent->sid : process->pid;
+    list_append(&process_list, &process->all);
     if (parent != NULL) {
         list_append(&parent->children, &process->sibling);
     }
@@ -97,6 +106,9 @@ void process_add_thread(struct process *process, struct task *task)
                     : tid_new();
     task->process = process;
     process->thread_count++;
+    if (process->exec_task != NULL) {
+        atomic_store_explicit(&task->killed, TASK_LEAVES, memory_order_relaxed);
+    }
     if (process->exiting) {
         /* exit_group has passed: the newcomer dies before its first step. */
         atomic_store_explicit(&task->killed,
@@ -107,20 +119,34 @@ void process_add_thread(struct process *process, struct task *task)
     spin_unlock_irqrestore(&process_lock, flags);
 }
 
+void process_unlink(struct process *process)
+{
+    list_remove(&process->sibling);
+    list_remove(&process->all);
+}
+
 void process_free(struct process *process)
 {
+    inode_put(process->cwd);
+    kfree(process->exe);
+    signal_pending_drop(&process->pending);
     kfree(process);
 }
 
 int process_start_init(const char *path, int argc, const char *const *argv)
 {
-    static const char *const envp[] = {"PATH=/bin", "HOME=/", "TERM=dumb"};
-    struct exec_args args = {path, argc, argv, ARRAY_SIZE(envp), envp};
+    static const char *const envp[] = {"PATH=/bin:/sbin:/usr/bin:/usr/sbin",
+                                       "HOME=/", "TERM=dumb"};
+    struct exec_strings strings = {0};
     struct exec_image image;
     struct process *process;
     struct task *task;
-    int error = exec_build(&args, &image);
+    int error =
+        exec_strings_set(&strings, path, argc, argv, ARRAY_SIZE(envp), envp);
 
+    if (error == 0) {
+        error = exec_build(tree_root, &strings, &image);
+    }
     if (error != 0) {
         return error;
     }
@@ -131,9 +157,13 @@ int process_start_init(const char *path, int argc, const char *const *argv)
         return -ENOMEM; /* the caller panics: nothing to undo */
     }
     init_process = process;
-    strlcpy(process->exe, path, sizeof(process->exe));
+    process->cwd = inode_get(tree_root);
+    process->umask = 022;
+    process->exit_signal = SIGCHLD;
     task->mm = image.mm;
     exec_set_regs(task, &image);
+    exec_set_process(process, &image);
+    exec_strings_free(&strings);
     process_add_thread(process, task);
     task_start(task);
     return 0;

@@ -1,155 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files the kernel makes up: /proc, /sys and /dev. The text is generated when
- * the file is opened, so one open sees one consistent snapshot.
+ * /proc: what the kernel tells of itself and of processes.
  *
  * /proc/shootdown: "name value" lines, the totals of abi/counters.inc. Written
  * to, it runs a hook: "ipi CPU COUNT" makes COUNT round trips to that CPU.
- * /proc/shootdown_cpu: the same lines for the CPU that opens it.
+ * /proc/shootdown_cpu: the same lines for the CPU that reads it.
  */
 #include "kernel/bootargs.h"
 #include "kernel/errno.h"
 #include "kernel/file.h"
 #include "kernel/lib.h"
 #include "kernel/lock_order.h"
+#include "kernel/panic.h"
 #include "kernel/process.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
 #include "mm/page.h"
 
-#define S_IFREG 0100000U
-#define S_IFCHR 0020000U
-#define TEXT_SIZE 4096
-
-struct generated {
-    const char *path;
-    size_t (*generate)(char *buf, size_t size);
-    bool hook; /* may be opened for writing */
-};
-
-static size_t text_add(char *buf, size_t size, size_t at, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-static size_t text_add(char *buf, size_t size, size_t at, const char *fmt, ...)
+static int shootdown_text(struct inode *inode, struct text *text)
 {
-    va_list args;
-    int len;
-
-    va_start(args, fmt);
-    len = vsnprintf(buf + at, size - at, fmt, args);
-    va_end(args);
-    return min_u64(at + (uint64_t)len, size - 1);
-}
-
-static size_t make_shootdown(char *buf, size_t size)
-{
-    size_t at = 0;
-
+    (void)inode;
     for (unsigned i = 0; i < ANNOT_COUNTERS; i++) {
         enum annot_counter_index which = (enum annot_counter_index)i;
 
-        at = text_add(buf, size, at, "%s %lu\n", counter_name(which),
-                      counter_total(which));
+        text_printf(text, "%s %lu\n", counter_name(which),
+                    counter_total(which));
     }
-    return at;
-}
-
-/* Of the CPU that opens the file: what a pinned program's calls cost there. */
-static size_t make_shootdown_cpu(char *buf, size_t size)
-{
-    const uint64_t *values = (const uint64_t *)&counters[cpu_id()];
-    size_t at = 0;
-
-    for (unsigned i = 0; i < ANNOT_COUNTERS; i++) {
-        enum annot_counter_index which = (enum annot_counter_index)i;
-
-        at = text_add(buf, size, at, "%s %lu\n", counter_name(which),
-                      values[i]);
-    }
-    return at;
-}
-
-static size_t make_cmdline(char *buf, size_t size)
-{
-    return text_add(buf, size, 0, "%s\n", bootargs.line);
-}
-
-static size_t make_cpu_range(char *buf, size_t size)
-{
-    return cpu_count == 1 ? text_add(buf, size, 0, "0\n")
-                          : text_add(buf, size, 0, "0-%u\n", cpu_count - 1);
-}
-
-static size_t make_meminfo(char *buf, size_t size)
-{
-    size_t at = text_add(buf, size, 0, "MemTotal: %lu kB\n",
-                         page_total_count() * (PAGE_SIZE / 1024));
-
-    return text_add(buf, size, at, "MemFree: %lu kB\n",
-                    page_free_count() * (PAGE_SIZE / 1024));
-}
-
-static size_t make_stat(char *buf, size_t size)
-{
-    size_t at = text_add(buf, size, 0, "cpu 0 0 0 0 0 0 0 0 0 0\n");
-
-    for (unsigned i = 0; i < cpu_count; i++) {
-        at = text_add(buf, size, at, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
-    }
-    return at;
-}
-
-static const struct generated generated[] = {
-    {"/proc/cmdline", make_cmdline, false},
-    {"/proc/lock_order", lock_order_text, false},
-    {"/proc/meminfo", make_meminfo, false},
-    {"/proc/shootdown", make_shootdown, true},
-    {"/proc/shootdown_cpu", make_shootdown_cpu, false},
-    {"/proc/stat", make_stat, false},
-    {"/sys/devices/system/cpu/online", make_cpu_range, false},
-    {"/sys/devices/system/cpu/possible", make_cpu_range, false},
-    {"/sys/devices/system/cpu/present", make_cpu_range, false},
-};
-
-static int lookup_generated(const struct generated *g, bool write,
-                            struct file_node *out)
-{
-    char *text;
-
-    *out = (struct file_node){
-        .kind = FILE_TEXT, .mode = S_IFREG | 0444, .ino = 0x1000};
-    if (write) {
-        out->kind = FILE_HOOK;
-        return g->hook ? 0 : -EACCES;
-    }
-    text = kmalloc(TEXT_SIZE);
-    if (text == NULL) {
-        return -ENOMEM;
-    }
-    out->size = g->generate(text, TEXT_SIZE);
-    out->data = text;
-    out->owned = true;
     return 0;
 }
 
-int procfs_lookup(const char *path, bool write, struct file_node *out)
+/* Of the CPU that reads the file: what a pinned program's calls cost there. */
+static int shootdown_cpu_text(struct inode *inode, struct text *text)
 {
-    for (unsigned i = 0; i < ARRAY_SIZE(generated); i++) {
-        if (strcmp(path, generated[i].path) == 0) {
-            return lookup_generated(&generated[i], write, out);
-        }
+    const uint64_t *values = (const uint64_t *)&counters[cpu_id()];
+
+    (void)inode;
+    for (unsigned i = 0; i < ANNOT_COUNTERS; i++) {
+        enum annot_counter_index which = (enum annot_counter_index)i;
+
+        text_printf(text, "%s %lu\n", counter_name(which), values[i]);
     }
-    if (strcmp(path, "/proc/self/exe") == 0) {
-        return initramfs_lookup(current()->process->exe, out);
+    return 0;
+}
+
+static int cmdline_text(struct inode *inode, struct text *text)
+{
+    (void)inode;
+    text_printf(text, "%s\n", bootargs.line);
+    return 0;
+}
+
+static int lock_order_file_text(struct inode *inode, struct text *text)
+{
+    size_t n = 4 * PAGE_SIZE;
+    char *buf = kmalloc(n);
+
+    (void)inode;
+    if (buf == NULL) {
+        return -ENOMEM;
     }
-    if (strcmp(path, "/dev/null") == 0) {
-        *out = (struct file_node){.kind = FILE_NULL, .mode = S_IFCHR | 0666};
-        return 0;
+    text_append(text, buf, lock_order_text(buf, n));
+    kfree(buf);
+    return 0;
+}
+
+static int meminfo_text(struct inode *inode, struct text *text)
+{
+    (void)inode;
+    text_printf(text, "MemTotal: %lu kB\n",
+                page_total_count() * (PAGE_SIZE / 1024));
+    text_printf(text, "MemFree: %lu kB\n",
+                page_free_count() * (PAGE_SIZE / 1024));
+    return 0;
+}
+
+static int stat_text(struct inode *inode, struct text *text)
+{
+    (void)inode;
+    text_printf(text, "cpu 0 0 0 0 0 0 0 0 0 0\n");
+    for (unsigned i = 0; i < cpu_count; i++) {
+        text_printf(text, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
     }
-    if (strcmp(path, "/dev/console") == 0 || strcmp(path, "/dev/tty") == 0) {
-        *out = (struct file_node){.kind = FILE_CONSOLE, .mode = S_IFCHR | 0620};
-        return 0;
-    }
-    return -ENOENT;
+    return 0;
 }
 
 static void hook_ipi_nothing(void *arg)
@@ -179,10 +111,11 @@ static bool hook_ipi(char *args)
     return true;
 }
 
-int64_t procfs_hook_write(const char *text, size_t size)
+int64_t procfs_hook_write(struct inode *inode, const char *text, size_t size)
 {
     char line[64];
 
+    (void)inode;
     if (size >= sizeof(line)) {
         return -EINVAL;
     }
@@ -195,4 +128,35 @@ int64_t procfs_hook_write(const char *text, size_t size)
         return (int64_t)size;
     }
     return -EINVAL;
+}
+
+static const struct inode_ops shootdown_ops = {.text = shootdown_text,
+                                               .write = procfs_hook_write};
+static const struct inode_ops cmdline_ops = {.text = cmdline_text};
+static const struct inode_ops lock_order_ops = {.text = lock_order_file_text};
+static const struct inode_ops shootdown_cpu_ops = {.text = shootdown_cpu_text};
+static const struct inode_ops meminfo_ops = {.text = meminfo_text};
+static const struct inode_ops stat_ops = {.text = stat_text};
+
+void procfs_init(void)
+{
+    static const struct {
+        const char *path;
+        const struct inode_ops *ops;
+    } files[] = {
+        {"/proc/cmdline", &cmdline_ops},
+        {"/proc/lock_order", &lock_order_ops},
+        {"/proc/meminfo", &meminfo_ops},
+        {"/proc/shootdown", &shootdown_ops},
+        {"/proc/shootdown_cpu", &shootdown_cpu_ops},
+        {"/proc/stat", &stat_ops},
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(files); i++) {
+        if (tree_add(files[i].path,
+                     S_IFREG | (files[i].ops->write != NULL ? 0644 : 0444),
+                     files[i].ops, NULL) == NULL) {
+            panic("no memory for %s", files[i].path);
+        }
+    }
 }

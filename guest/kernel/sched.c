@@ -453,6 +453,20 @@ static void switch_user_state(struct task *prev, struct task *next)
     }
 }
 
+/* CPU time, and whether prev wanted to go. */
+static void sched_account(struct task *prev, struct task *next)
+{
+    uint64_t now = time_now_ns();
+
+    prev->cpu_ns += now - prev->run_start;
+    next->run_start = now;
+    if (prev->state == TASK_RUNNABLE) {
+        prev->switches_forced++;
+    } else {
+        prev->switches_own++;
+    }
+}
+
 void schedule(void)
 {
     struct task *prev = current(), *next;
@@ -475,6 +489,7 @@ void schedule(void)
     rq->current = next;
     atomic_store_explicit(&rq->is_idle, next == rq->idle, memory_order_relaxed);
     if (next != prev) {
+        sched_account(prev, next);
         counter_inc(context_switches);
         rq->tick_at = UINT64_MAX; /* a whole slice for the next */
         mm_switch(prev->mm, next->mm);
@@ -600,7 +615,7 @@ void sched_sleep_ns(uint64_t ns)
 
     /* Blocked first: whoever kills a task that is not yet does not wake it. */
     task_mark_blocked(current());
-    while (time_now_ns() < deadline && !task_killed(current())) {
+    while (time_now_ns() < deadline && !task_signalled(current())) {
         wait_schedule(deadline);
         task_mark_blocked(current());
     }

@@ -70,6 +70,13 @@ static inline bool task_killed(struct task *task)
     return atomic_load_explicit(&task->killed, memory_order_relaxed) != 0;
 }
 
+/* The same, or there is a signal that it does not block. */
+static inline bool task_signalled(struct task *task)
+{
+    return task_killed(task) ||
+           atomic_load_explicit(&task->signalled, memory_order_relaxed) != 0;
+}
+
 /* Sleeps until cond; not interruptible. */
 #define wait_event(wq, cond)                                                   \
     do {                                                                       \
@@ -84,6 +91,30 @@ static inline bool task_killed(struct task *task)
         }                                                                      \
         wait_finish((wq), &entry_);                                            \
     } while (0)
+
+/*
+ * The same until cond, or until the task has a signal to take: 0, or then
+ * -ERESTARTSYS.
+ */
+#define wait_event_interruptible(wq, cond)                                     \
+    ({                                                                         \
+        struct wait_entry entry_;                                              \
+        int error_ = 0;                                                        \
+        for (;;) {                                                             \
+            wait_prepare((wq), &entry_);                                       \
+            if (cond) {                                                        \
+                break;                                                         \
+            }                                                                  \
+            if (task_signalled(current())) {                                   \
+                error_ = -ERESTARTSYS;                                         \
+                break;                                                         \
+            }                                                                  \
+            wait_schedule(WAIT_FOREVER);                                       \
+            wait_finish((wq), &entry_);                                        \
+        }                                                                      \
+        wait_finish((wq), &entry_);                                            \
+        error_;                                                                \
+    })
 
 void sched_sleep_ns(uint64_t ns);
 

@@ -6,6 +6,12 @@
 
 void mutex_init(struct mutex *m)
 {
+    mutex_init_class(m, LOCK_mutex);
+}
+
+void mutex_init_class(struct mutex *m, enum lock_class class)
+{
+    m->class = (uint16_t)class;
     wait_queue_init(&m->wq);
     m->owner = NULL;
 }
@@ -17,7 +23,7 @@ bool mutex_trylock(struct mutex *m)
 
     if (free) {
         m->owner = current();
-        lock_order_take(LOCK_mutex, 0);
+        lock_order_take(m->class, 0);
     }
     spin_unlock_irqrestore(&m->wq.lock, flags);
     return free;
@@ -27,7 +33,7 @@ void mutex_lock(struct mutex *m)
 {
     uint64_t flags;
 
-    lock_order_take(LOCK_mutex, LOCK_ORDER_WAIT);
+    lock_order_take(m->class, LOCK_ORDER_WAIT);
     flags = spin_lock_irqsave(&m->wq.lock);
     ASSERT_MSG(m->owner != current(), "%s locks a mutex twice",
                current()->name);
@@ -51,7 +57,7 @@ void mutex_unlock(struct mutex *m)
 {
     uint64_t flags = spin_lock_irqsave(&m->wq.lock);
 
-    lock_order_drop(LOCK_mutex);
+    lock_order_drop(m->class);
     ASSERT_MSG(m->owner == current(), "%s unlocks a mutex it does not own",
                current()->name);
     m->owner = NULL;

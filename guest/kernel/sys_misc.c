@@ -15,9 +15,11 @@
 
 #define RLIMITS 16
 #define RLIMIT_STACK 3
+#define RLIMIT_CORE 4
 #define RLIMIT_NOFILE 7
 #define RLIM_INFINITY UINT64_MAX
 #define PR_SET_NAME 15
+#define PR_GET_NAME 16
 #define MEMBARRIER_CMD_QUERY 0
 #define MEMBARRIER_CMD_GLOBAL 1
 #define MEMBARRIER_CMD_PRIVATE_EXPEDITED 8
@@ -67,31 +69,45 @@ int64_t sys_getrandom(uint64_t buf_va, uint64_t size)
     return (int64_t)size;
 }
 
+/* Only RLIMIT_NOFILE can be changed, and is obeyed. */
 int64_t sys_prlimit64(uint64_t pid, uint64_t resource, uint64_t new_va,
                       uint64_t old_va)
 {
-    uint64_t limit[2] = {RLIM_INFINITY, RLIM_INFINITY};
+    uint64_t limit[2] = {RLIM_INFINITY, RLIM_INFINITY}, wanted[2];
+    struct file_table *files = my_files();
 
-    (void)pid;
-    (void)new_va; /* accepted; nothing is enforced */
     if (resource >= RLIMITS) {
         return -EINVAL;
     }
+    if (pid != 0 && pid != (uint64_t)current()->process->pid) {
+        return -ESRCH;
+    }
+    if (new_va != 0) {
+        if (copy_from_user(wanted, new_va, sizeof(wanted)) != 0) {
+            return -EFAULT;
+        }
+        if (wanted[0] > wanted[1]) {
+            return -EINVAL;
+        }
+        if (resource == RLIMIT_NOFILE && wanted[1] > FILES_MAX) {
+            return -EPERM;
+        }
+    }
     if (resource == RLIMIT_STACK) {
         limit[0] = 8UL << 20;
+    } else if (resource == RLIMIT_CORE) {
+        limit[0] = 0;
     } else if (resource == RLIMIT_NOFILE) {
-        limit[0] = limit[1] = FILES_MAX;
+        limit[0] = files->limit;
+        limit[1] = FILES_MAX;
+        if (new_va != 0) {
+            files->limit = (unsigned)wanted[0];
+        }
     }
     if (old_va == 0) {
         return 0;
     }
     return copy_to_user(old_va, limit, sizeof(limit)) != 0 ? -EFAULT : 0;
-}
-
-int64_t sys_getrusage(uint64_t who, uint64_t buf_va)
-{
-    (void)who;
-    return clear_user(buf_va, 144) != 0 ? -EFAULT : 0;
 }
 
 int64_t sys_getcpu(uint64_t cpu_va, uint64_t node_va)
@@ -204,17 +220,23 @@ int64_t sys_set_tid_address(uint64_t va)
 
 int64_t sys_prctl(uint64_t option, uint64_t arg)
 {
-    char name[16];
+    struct task *task = current();
+    char name[16] = {0};
     int64_t len;
 
-    if (option != PR_SET_NAME) {
+    switch (option) {
+    case PR_SET_NAME:
+        len = strncpy_from_user(name, arg, sizeof(name));
+        if (len < 0) {
+            return len;
+        }
+        name[sizeof(name) - 1] = '\0';
+        strlcpy(task->name, name, sizeof(task->name));
+        return 0;
+    case PR_GET_NAME:
+        strlcpy(name, task->name, sizeof(name));
+        return copy_to_user(arg, name, sizeof(name));
+    default:
         return -EINVAL;
     }
-    len = strncpy_from_user(name, arg, sizeof(name));
-    if (len < 0) {
-        return len;
-    }
-    name[sizeof(name) - 1] = '\0';
-    strlcpy(current()->name, name, sizeof(current()->name));
-    return 0;
 }

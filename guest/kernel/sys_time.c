@@ -32,7 +32,7 @@ int64_t timespec_from_user(uint64_t va, uint64_t *out_ns)
     return 0;
 }
 
-static int64_t timespec_to_user(uint64_t va, uint64_t ns)
+int64_t timespec_to_user(uint64_t va, uint64_t ns)
 {
     struct user_timespec ts = {(int64_t)(ns / NSEC_PER_SEC),
                                (int64_t)(ns % NSEC_PER_SEC)};
@@ -78,24 +78,41 @@ int64_t sys_gettimeofday(uint64_t tv_va)
     return copy_to_user(tv_va, &tv, sizeof(tv)) != 0 ? -EFAULT : 0;
 }
 
-/* -EINTR only when the task is to die: nobody reads remain then. */
-static int64_t sleep_until(uint64_t deadline)
+/*
+ * Until deadline. A signal whose handler runs ends it with EINTR and the rest
+ * at rest_va; without a handler the call goes on through restart_syscall.
+ */
+static int64_t sleep_until(uint64_t deadline, uint64_t rest_va)
 {
+    struct task *task = current();
     uint64_t now = time_now_ns();
 
     if (deadline > now) {
         sched_sleep_ns(deadline - now);
     }
-    return task_killed(current()) ? -EINTR : 0;
+    now = time_now_ns();
+    if (now >= deadline || !task_signalled(task)) {
+        return 0;
+    }
+    if (rest_va != 0 && timespec_to_user(rest_va, deadline - now) != 0) {
+        return -EFAULT;
+    }
+    task->call_deadline = deadline;
+    task->call_rest_va = rest_va;
+    return -ERESTART_BLOCK;
 }
 
-int64_t sys_nanosleep(uint64_t request_va, uint64_t remain_va)
+int64_t sys_restart_syscall(void)
+{
+    return sleep_until(current()->call_deadline, current()->call_rest_va);
+}
+
+int64_t sys_nanosleep(uint64_t request_va, uint64_t rest_va)
 {
     uint64_t ns;
     int64_t error = timespec_from_user(request_va, &ns);
 
-    (void)remain_va;
-    return error != 0 ? error : sleep_until(time_now_ns() + ns);
+    return error != 0 ? error : sleep_until(time_now_ns() + ns, rest_va);
 }
 
 int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags, uint64_t request_va,
@@ -113,19 +130,6 @@ int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags, uint64_t request_va,
     if (clock_is_real(clock)) {
         ns = ns > REALTIME_OFFSET_NS ? ns - REALTIME_OFFSET_NS : 0;
     }
-    return sleep_until(ns);
-}
-
-/* Without descriptors, as pause() and sleeping programs use it. */
-int64_t sys_ppoll(uint64_t fds_va, uint64_t count, uint64_t timeout_va)
-{
-    uint64_t ns = INT64_MAX;
-    int64_t error;
-
-    (void)fds_va;
-    if (count != 0) {
-        return -ENOSYS;
-    }
-    error = timeout_va != 0 ? timespec_from_user(timeout_va, &ns) : 0;
-    return error != 0 ? error : sleep_until(time_now_ns() + ns);
+    error = sleep_until(ns, 0);
+    return error == -ERESTART_BLOCK ? -ERESTARTNOHAND : error;
 }

@@ -25,6 +25,7 @@ static void task_init(struct task *task, const char *name)
     list_init(&task->run_node);
     list_init(&task->timer_node);
     list_init(&task->process_node);
+    signal_pending_init(&task->pending);
     cpumask_copy(&task->affinity, &cpu_online_mask);
 }
 
@@ -83,6 +84,7 @@ void task_start(struct task *task)
 void task_free(struct task *task)
 {
     mm_debug_task_gone(&task->tlb_ubc);
+    signal_pending_drop(&task->pending);
     page_free(virt_to_page(task), KSTACK_ORDER);
 }
 

@@ -13,6 +13,7 @@
 #include "kernel/cpumask.h"
 #include "kernel/lib.h"
 #include "kernel/lock.h"
+#include "kernel/signal.h"
 #include "kernel/types.h"
 #include "mm/tlbbatch.h"
 
@@ -20,6 +21,8 @@
 #define KSTACK_SIZE (1UL << KSTACK_SHIFT)
 #define KSTACK_ORDER (KSTACK_SHIFT - PAGE_SHIFT)
 #define KSTACK_CANARY 0x7a5c0ffee57ac4edUL
+/* task->killed: only this thread ends (another one runs execve) */
+#define TASK_LEAVES 0x10000U
 
 enum task_state {
     TASK_RUNNABLE, /* running, or in a run queue */
@@ -82,8 +85,26 @@ struct task {
     va_t clear_child_tid;
     va_t robust_list;
     struct lock_held locks_held; /* [own task] sleeping locks */
-    uint64_t sigmask;
-    _Atomic uint32_t killed; /* 0, or the signal to die of + 1 */
+    _Atomic uint32_t killed; /* 0, the signal to die of + 1, TASK_LEAVES */
+
+    /* --- signals (kernel/signal.h) --- */
+    _Atomic uint32_t signalled;    /* any CPU sets, own task recalculates */
+    uint64_t sigmask;              /* [own task writes; signal_lock] */
+    struct signal_pending pending; /* [signal_lock] */
+    uint64_t saved_mask;    /* [own task] to go back to, if restore_mask */
+    bool restore_mask;      /* [own task] */
+    bool in_call;           /* [own task] a system call may be restarted */
+    uint64_t call_arg0;     /* [own task] its x0 */
+    uint64_t call_deadline; /* [own task] of restart_syscall */
+    uint64_t call_rest_va;  /* [own task] where the rest of the time goes */
+    uint64_t forced; /* [signal_lock] faults that kill the first process too */
+    uint64_t fault_address, fault_esr;
+    struct signal_stack altstack;
+
+    /* --- accounting --- */
+    uint64_t run_start; /* [own CPU] when it was switched in */
+    _Atomic uint64_t cpu_ns;
+    _Atomic uint64_t switches_own, switches_forced, faults;
 
     struct list process_node;  /* [lock: process->lock] */
     void (*thread_fn)(void *); /* kernel threads */

@@ -133,7 +133,9 @@ static void trap_user_abort(struct pt_regs *regs, uint64_t esr, uint64_t far)
     int error;
 
     if (FSC_CLASS(fsc) < FSC_TRANSLATION || FSC_CLASS(fsc) > FSC_PERMISSION) {
-        signal_fault(regs, SIGBUS, fsc_name(fsc), esr, far);
+        signal_fault(regs, SIGBUS,
+                     fsc == FSC_ALIGNMENT ? BUS_ADRALN : BUS_ADRERR,
+                     fsc_name(fsc), esr, far);
         return;
     }
     if (ec == EC_IABT_LOWER) {
@@ -141,11 +143,14 @@ static void trap_user_abort(struct pt_regs *regs, uint64_t esr, uint64_t far)
     } else if ((iss & ISS_WNR) != 0 && (iss & ISS_CM) == 0) {
         flags |= MM_FAULT_WRITE; /* cache maintenance only reads */
     }
+    current()->faults++;
     error = mm_fault(current()->mm, far, flags);
     if (error == -ENOMEM) {
-        signal_fault(regs, SIGKILL, "out of memory", esr, far);
+        signal_out_of_memory(far);
     } else if (error != 0) {
-        signal_fault(regs, SIGSEGV, fsc_name(fsc), esr, far);
+        signal_fault(regs, SIGSEGV,
+                     error == -EACCES ? SEGV_ACCERR : SEGV_MAPERR,
+                     fsc_name(fsc), esr, far);
     }
 }
 
@@ -154,7 +159,9 @@ void trap_user_sync(struct pt_regs *regs)
     uint64_t esr = read_esr_el1();
     unsigned ec = (unsigned)ESR_EC(esr);
 
+    current()->in_call = ec == EC_SVC64;
     if (likely(ec == EC_SVC64)) {
+        current()->call_arg0 = regs->x[0];
         local_irq_enable();
         syscall_dispatch(regs);
     } else {
@@ -168,19 +175,20 @@ void trap_user_sync(struct pt_regs *regs)
             break;
         case EC_PC_ALIGN:
         case EC_SP_ALIGN:
-            signal_fault(regs, SIGBUS, ec_name(ec), esr, far);
+            signal_fault(regs, SIGBUS, BUS_ADRALN, ec_name(ec), esr,
+                         ec == EC_SP_ALIGN ? regs->sp : far);
             break;
         case EC_FP_EXC64:
-            signal_fault(regs, SIGFPE, ec_name(ec), esr, 0);
+            signal_fault(regs, SIGFPE, FPE_FLTUNK, ec_name(ec), esr, regs->pc);
             break;
         case EC_BRK64:
         case EC_BREAKPOINT_LOWER:
         case EC_STEP_LOWER:
         case EC_WATCHPOINT_LOWER:
-            signal_fault(regs, SIGTRAP, ec_name(ec), esr, 0);
+            signal_fault(regs, SIGTRAP, TRAP_BRKPT, ec_name(ec), esr, regs->pc);
             break;
         default:
-            signal_fault(regs, SIGILL, ec_name(ec), esr, 0);
+            signal_fault(regs, SIGILL, ILL_ILLOPC, ec_name(ec), esr, regs->pc);
             break;
         }
     }
@@ -200,6 +208,7 @@ static void trap_irq(void)
 void trap_user_irq(struct pt_regs *regs)
 {
     (void)regs;
+    current()->in_call = false;
     trap_irq();
     trap_before_user();
 }
@@ -218,7 +227,7 @@ void trap_before_user(void)
         if (unlikely(atomic_load_explicit(&this_cpu()->need_resched,
                                           memory_order_relaxed))) {
             schedule();
-        } else if (unlikely(task_killed(task))) {
+        } else if (unlikely(task_signalled(task) || task->restore_mask)) {
             local_irq_enable();
             signal_deliver(task_regs(task));
             local_irq_disable();

@@ -92,8 +92,11 @@ static int fault_anon(struct fault *f)
 
     if (!f->write) {
         if (lock_same(f)) {
+            struct page *shown =
+                f->vma->flags & VMA_SIGPAGE ? sigpage : zero_page;
+
             pte_write(f->p,
-                      page_to_phys(zero_page) | vma_pte(f->vma) | PTE_SPECIAL);
+                      page_to_phys(shown) | vma_pte(f->vma) | PTE_SPECIAL);
             spin_unlock(f->ptl);
         }
         return 0;
@@ -203,6 +206,7 @@ static int fault_migration(struct fault *f)
 static int copy_page(struct fault *f, struct page *old)
 {
     struct page *page = numa_alloc(f->vma, PAGE_ALLOC_RECLAIM);
+    bool special = f->orig & PTE_SPECIAL; /* zero_page or sigpage */
 
     if (page == NULL) {
         return -ENOMEM;
@@ -223,11 +227,11 @@ static int copy_page(struct fault *f, struct page *old)
     rmap_add_anon_new(page, f->vma, f->va);
     lru_add(page);
     pte_write(f->p, make_private(f, page));
-    if (old != zero_page) {
+    if (!special) {
         rmap_remove(old);
     }
     spin_unlock(f->ptl);
-    if (old == zero_page) {
+    if (special) {
         atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
     } else {
         swap_cache_try_drop(old);
@@ -279,7 +283,7 @@ static int fault_wp(struct fault *f)
     int r;
 
     if (f->orig & PTE_SPECIAL) {
-        return copy_page(f, zero_page);
+        return copy_page(f, pte_page(f->orig));
     }
     if (!lock_same(f)) {
         return FAULT_RETRY;

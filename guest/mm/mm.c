@@ -15,7 +15,20 @@
 #include "mm/swap.h"
 
 struct page *zero_page;
+struct page *sigpage;
 uint64_t mm_reserved_pgd;
+
+static void sigpage_init(void)
+{
+    /* mov x8, #139 (rt_sigreturn); svc #0. The rest is undefined. */
+    static const uint32_t code[] = {0xd2801168, 0xd4000001};
+
+    sigpage = page_alloc(0, PAGE_ALLOC_ZERO);
+    ASSERT_MSG(sigpage != NULL, "no memory");
+    memcpy(page_address(sigpage), code, sizeof(code));
+    fault_clean_dcache(sigpage);
+    fault_drop_icache();
+}
 
 void mm_init(void)
 {
@@ -25,6 +38,7 @@ void mm_init(void)
     page = page_alloc(0, PAGE_ALLOC_ZERO);
     zero_page = page_alloc(0, PAGE_ALLOC_ZERO);
     ASSERT_MSG(page != NULL && zero_page != NULL, "no memory");
+    sigpage_init();
     page_set(page, PG_TABLE);
     mm_reserved_pgd = page_to_phys(page);
     lru_init();

@@ -13,6 +13,8 @@
 struct mm;
 
 #define USER_MMAP_TOP 0x0000ffff80000000UL
+/* The page that signal handlers return to: the rt_sigreturn call. */
+#define MM_SIGPAGE (USER_END - PAGE_SIZE)
 
 /* Linux values */
 #define PROT_READ 1
@@ -88,6 +90,8 @@ int mm_fault(struct mm *mm, uint64_t va, unsigned flags);
 int mm_map(struct mm *mm, uint64_t va, uint64_t size, unsigned prot);
 /* Writes whatever the protection, and makes code visible to fetches. */
 int mm_poke(struct mm *mm, uint64_t va, const void *src, size_t size);
+/* The page at MM_SIGPAGE; the kernel's own, neither counted nor reclaimed. */
+int mm_map_sigpage(struct mm *mm);
 /* Where brk starts; page aligned up. */
 void mm_set_brk(struct mm *mm, uint64_t va);
 

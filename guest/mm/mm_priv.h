@@ -30,6 +30,7 @@ struct anon_family {
 #define VMA_SHARED 0x100 /* in flags, next to PROT_* */
 #define VMA_DONTFORK 0x200
 #define VMA_POLICY_SHIFT 24 /* the upper byte is a memory policy, mm/numa.h */
+#define VMA_SIGPAGE 0x400 /* reads map sigpage instead of zero_page */
 
 /* [mmap_lock]; start, end, pgoff also [rmap lock] for the reverse map. */
 struct vma {
@@ -76,6 +77,7 @@ struct mm {
 /* --- mm.c --- */
 void mm_drop(struct mm *mm); /* a pin */
 extern struct page *zero_page;
+extern struct page *sigpage;     /* [init] MM_SIGPAGE */
 extern uint64_t mm_reserved_pgd; /* PA of an empty level-0 table */
 
 /* --- pgtable.c --- */

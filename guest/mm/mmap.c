@@ -273,6 +273,17 @@ void mm_set_brk(struct mm *mm, uint64_t va)
     mm->brk_start = mm->brk = PAGE_ALIGN_UP(va);
 }
 
+int mm_map_sigpage(struct mm *mm)
+{
+    int r;
+
+    mm_write_lock(&mm->mmap_lock);
+    r = map_locked(mm, MM_SIGPAGE, PAGE_SIZE,
+                   PROT_READ | PROT_EXEC | VMA_SIGPAGE);
+    mm_write_unlock(&mm->mmap_lock);
+    return r;
+}
+
 int mm_map(struct mm *mm, uint64_t va, uint64_t size, unsigned prot)
 {
     int r;
