@@ -85,6 +85,20 @@ static bool run_test(const struct test_table *table, const struct test *test,
     return result == 0 || result == 77;
 }
 
+/* What the kernel watched with debug=locks: "# lock order: HELD TAKEN". */
+static void print_lock_order(void)
+{
+    FILE *file = fopen("/proc/lock_order", "r");
+    char line[128];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        printf("# lock order: %s", line);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned number = 0, failed = 0;
@@ -108,6 +122,7 @@ int main(int argc, char **argv)
             failed += !run_test(tables[t], &tables[t]->tests[i], number);
         }
     }
+    print_lock_order();
     printf("1..%u\n", number);
     printf("# selftest: %u of %u failed\n", failed, number);
     return failed == 0 ? 0 : 1;

@@ -15,6 +15,7 @@ Every option adds a condition; all must hold:
   --forbid REGEX   no line of standard output or standard error matches
   --tap            standard output holds TAP: as many "ok" lines as all "1..N"
                    plans announce, at least one plan, no "not ok"
+  --lock-order FILE  what debug=locks saw goes down FILE's table "Lock order"
   --tap-may-fail REGEX   with --tap: such a "not ok" line is no failure
   --status N[,N]   the exit status is one of these (default 0); a death by
                    signal is never accepted
@@ -43,6 +44,7 @@ def parse():
     parser.add_argument("--error", action="append", default=[])
     parser.add_argument("--forbid", action="append", default=[])
     parser.add_argument("--tap", action="store_true")
+    parser.add_argument("--lock-order")
     parser.add_argument("--tap-may-fail", action="append", default=[])
     parser.add_argument("--status", default="0")
     parser.add_argument("--timeout", type=float, default=60)
@@ -98,6 +100,21 @@ def judge_tap(lines, may_fail):
     return wrong
 
 
+def judge_lock_order(lines, document):
+    """Every "# lock order: HELD TAKEN" goes down the document's table."""
+    with open(document, encoding="utf-8") as file:
+        section = file.read().split("\n## Lock order\n")[1].split("\n## ")[0]
+    rank = {name: i for i, name in enumerate(
+        re.findall(r"^\| `(\w+)` \|", section, re.M))}
+    edges = [m.groups() for m in (
+        re.match(r"# lock order: (\w+) (\w+)$", line) for line in lines) if m]
+    if len(edges) < 20:
+        return [f"{len(edges)} pairs of locks seen: is debug=locks on?"]
+    return [f"{document}: no such pair of locks: {held}, then {taken}"
+            for held, taken in edges
+            if not rank.get(held, 1000) < rank.get(taken, -1)]
+
+
 def judge(options, result):
     """The list of what is wrong."""
     status, out, err, late = result
@@ -126,6 +143,8 @@ def judge(options, result):
     for pattern in options.error:
         if not any(re.search(pattern, line) for line in err_lines):
             wrong.append(f"no line of stderr matches: {pattern}")
+    if options.lock_order:
+        wrong.extend(judge_lock_order(out_lines, options.lock_order))
     if options.tap:
         wrong.extend(judge_tap(out_lines, options.tap_may_fail))
     for pattern in options.forbid:
