@@ -21,6 +21,7 @@
 #include "mm/counters.h"
 #include "mm/like.h"
 #include "mm/mm.h"
+#include "mm/numa.h"
 #include "mm/node.h"
 #include "mm/page.h"
 
@@ -116,6 +117,7 @@ void kernel_main(pa_t dtb)
     annot_init();                 /* the VMM's device, where there is one */
     bug_init();                   /* planted bugs; may panic */
     like_init();                  /* which Linux to behave like */
+    numa_init();                  /* whether pages follow their users */
     lock_order_init();            /* debug=locks */
     start_memory();               /* page frames */
     mm_init();                    /* address spaces, flush back end */

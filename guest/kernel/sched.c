@@ -23,6 +23,7 @@
 #include "kernel/time.h"
 #include "mm/counters.h"
 #include "mm/mm.h"
+#include "mm/numa.h"
 
 struct run_queue {
     struct spinlock lock;
@@ -131,7 +132,8 @@ static void sched_program_timer(struct run_queue *rq)
 /* Own CPU, interrupts masked: start or stop the tick as the queue demands. */
 static void sched_update_tick(struct run_queue *rq)
 {
-    bool wanted = atomic_load_explicit(&rq->count, memory_order_relaxed) > 0 &&
+    bool wanted = (atomic_load_explicit(&rq->count, memory_order_relaxed) > 0 ||
+                   numa_balancing) &&
                   rq->current != rq->idle;
 
     if (wanted && rq->tick_at == UINT64_MAX) {
@@ -167,6 +169,10 @@ void sched_tick(void)
     rq->in_tick = false;
     if (now >= rq->tick_at) {
         rq->tick_at = UINT64_MAX;
+        if (unlikely(numa_balancing) && rq->current != rq->idle) {
+            rq->tick_at = now + NSEC_PER_TICK;
+            numa_tick(rq->current);
+        }
         if (atomic_load_explicit(&rq->count, memory_order_relaxed) > 0) {
             rq->tick_at = now + NSEC_PER_TICK;
             atomic_store_explicit(&this_cpu()->need_resched, 1,

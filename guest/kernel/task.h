@@ -62,6 +62,8 @@ struct task {
     struct mm *mm; /* NULL: kernel thread. [own task, or the task is new] */
     struct tlb_ubc tlb_ubc;  /* [own task] mm/tlbbatch.h */
     uint32_t mempolicy;      /* [own task] mm/numa.h */
+    uint32_t numa_ticks;     /* [own CPU] since its last NUMA scan */
+    bool numa_scan_due;      /* [own CPU] */
     struct process *process; /* NULL: kernel thread */
     int32_t tid;
     char name[16];

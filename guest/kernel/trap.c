@@ -16,6 +16,7 @@
 #include "kernel/process.h"
 #include "kernel/sched.h"
 #include "mm/mm.h"
+#include "mm/numa.h"
 
 /*
  * ESR_EL1:  63..32  31..26  25  24......0
@@ -230,6 +231,10 @@ void trap_before_user(void)
         } else if (unlikely(task_signalled(task) || task->restore_mask)) {
             local_irq_enable();
             signal_deliver(task_regs(task));
+            local_irq_disable();
+        } else if (unlikely(task->numa_scan_due)) {
+            local_irq_enable();
+            numa_scan();
             local_irq_disable();
         } else {
             return;

@@ -7,9 +7,7 @@
 #include "kernel/sched.h"
 #include "kernel/smp.h"
 #include "kernel/task.h"
-#include "mm/gather.h"
 #include "mm/ktest_mm.h"
-#include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/migrate.h"
 #include "mm/rmap.h"
@@ -18,53 +16,6 @@
 #include "mm/uaccess.h"
 
 #define N_PAGES 64UL
-
-static pte_t pte_at(struct mm *mm, uint64_t va)
-{
-    struct spinlock *ptl;
-    pte_t *p = pt_walk(mm, va, &ptl);
-
-    return p == NULL ? 0 : pte_read(p);
-}
-
-/* Takes the mapped pages of the range off the LRU; how many. */
-static unsigned isolate(struct mm *mm, uint64_t va, uint64_t pages,
-                        struct list *out)
-{
-    unsigned n = 0;
-
-    list_init(out);
-    mm_read_lock(&mm->mmap_lock);
-    for (uint64_t i = 0; i < pages; i++) {
-        struct spinlock *ptl;
-        pte_t *p = pt_walk(mm, va + i * PAGE_SIZE, &ptl);
-
-        if (p == NULL) {
-            continue;
-        }
-        spin_lock(ptl);
-        if (pte_present(pte_read(p)) && !(pte_read(p) & PTE_SPECIAL) &&
-            lru_isolate(pte_page(pte_read(p)))) {
-            list_append(out, &pte_page(pte_read(p))->lru);
-            n++;
-        }
-        spin_unlock(ptl);
-    }
-    mm_read_unlock(&mm->mmap_lock);
-    return n;
-}
-
-/* Moves the range to other frames; how many pages did. */
-static unsigned move(struct mm *mm, uint64_t va, uint64_t pages,
-                     enum migrate_mode mode)
-{
-    struct list list;
-    unsigned n = isolate(mm, va, pages, &list);
-    int left = migrate_pages(&list, 0, mode);
-
-    migrate_putback(&list);
-    return left < 0 ? 0 : n - (unsigned)left;
-}
 
 static const char *migrate_contents(bool shared)
 {
@@ -75,10 +26,10 @@ static const char *migrate_contents(bool shared)
 
     KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, N_PAGES, shared));
     KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 5));
-    before = pte_at(mm, last);
+    before = ktest_pte(mm, last);
     rss = atomic_load(&mm->rss);
-    KTEST_CHECK(move(mm, TEST_VA, N_PAGES, MIGRATE_SYNC) == N_PAGES);
-    after = pte_at(mm, last);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    after = ktest_pte(mm, last);
     KTEST_CHECK(pte_page(after) != pte_page(before));
     KTEST_CHECK((after & ~PTE_ADDR_MASK) == (before & ~PTE_ADDR_MASK));
     KTEST_CHECK(page_mapcount(pte_page(after)) == 1);
@@ -88,10 +39,10 @@ static const char *migrate_contents(bool shared)
     /* Clean PTEs too. */
     KTEST_CHECK(sys_madvise(TEST_VA, N_PAGES * PAGE_SIZE, MADV_PAGEOUT) == 0);
     KTEST_CHECK(ktest_touch(TEST_VA, N_PAGES));
-    before = pte_at(mm, last);
+    before = ktest_pte(mm, last);
     KTEST_CHECK(!pte_dirty(before));
-    KTEST_CHECK(move(mm, TEST_VA, N_PAGES, MIGRATE_ASYNC) == N_PAGES);
-    after = pte_at(mm, last);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, N_PAGES, MIGRATE_ASYNC) == N_PAGES);
+    after = ktest_pte(mm, last);
     KTEST_CHECK((after & ~PTE_ADDR_MASK) == (before & ~PTE_ADDR_MASK));
     KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 5));
     KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 6));
@@ -112,13 +63,6 @@ const char *test_migrate_shared(void)
     return migrate_contents(true);
 }
 
-/* The current thread goes on in another address space. */
-static void go_to(struct mm *mm)
-{
-    ktest_leave();
-    ktest_use(mm);
-}
-
 /* Pages that parent and child map; then each writes its own. */
 const char *test_migrate_fork(void)
 {
@@ -132,22 +76,22 @@ const char *test_migrate_fork(void)
     mm_get(mm);
     child = mm_fork(mm);
     KTEST_CHECK(child != NULL);
-    go_to(child);
+    ktest_go_to(child);
     KTEST_CHECK(ktest_check(shared, N_PAGES, 2)); /* maps them here too */
-    KTEST_CHECK(move(child, priv, N_PAGES, MIGRATE_SYNC) == N_PAGES);
-    KTEST_CHECK(move(mm, shared, N_PAGES, MIGRATE_SYNC) == N_PAGES);
-    pte = pte_at(child, priv);
-    KTEST_CHECK(pte_page(pte) == pte_page(pte_at(mm, priv)));
+    KTEST_CHECK(ktest_move(child, priv, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    KTEST_CHECK(ktest_move(mm, shared, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    pte = ktest_pte(child, priv);
+    KTEST_CHECK(pte_page(pte) == pte_page(ktest_pte(mm, priv)));
     KTEST_CHECK(page_mapcount(pte_page(pte)) == 2 && !(pte & PTE_WRITE));
-    KTEST_CHECK(pte_page(pte_at(child, shared)) ==
-                pte_page(pte_at(mm, shared)));
+    KTEST_CHECK(pte_page(ktest_pte(child, shared)) ==
+                pte_page(ktest_pte(mm, shared)));
     KTEST_CHECK(ktest_fill(priv, N_PAGES / 2, 3));
     KTEST_CHECK(ktest_fill(shared, N_PAGES, 4));
-    go_to(mm);
+    ktest_go_to(mm);
     KTEST_CHECK(ktest_check(priv, N_PAGES, 1));
     KTEST_CHECK(ktest_check(shared, N_PAGES, 4));
-    KTEST_CHECK(move(mm, priv, N_PAGES, MIGRATE_SYNC) == N_PAGES);
-    go_to(child);
+    KTEST_CHECK(ktest_move(mm, priv, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    ktest_go_to(child);
     KTEST_CHECK(ktest_check(priv, N_PAGES / 2, 3));
     ktest_leave();
     mm_put(child);
@@ -167,17 +111,17 @@ const char *test_migrate_swapcache(void)
     mm_get(mm);
     child = mm_fork(mm);
     KTEST_CHECK(child != NULL && ktest_touch(TEST_VA, N_PAGES));
-    pte = pte_at(mm, TEST_VA);
+    pte = ktest_pte(mm, TEST_VA);
     KTEST_CHECK(page_test(pte_page(pte), PG_SWAPCACHE));
-    KTEST_CHECK(move(mm, TEST_VA, N_PAGES, MIGRATE_SYNC) == N_PAGES);
-    KTEST_CHECK(pte_page(pte_at(mm, TEST_VA)) != pte_page(pte));
-    pte = pte_at(mm, TEST_VA);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, N_PAGES, MIGRATE_SYNC) == N_PAGES);
+    KTEST_CHECK(pte_page(ktest_pte(mm, TEST_VA)) != pte_page(pte));
+    pte = ktest_pte(mm, TEST_VA);
     KTEST_CHECK(page_test(pte_page(pte), PG_SWAPCACHE));
-    go_to(child);
+    ktest_go_to(child);
     KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 1));
-    KTEST_CHECK(pte_page(pte_at(child, TEST_VA)) == pte_page(pte));
+    KTEST_CHECK(pte_page(ktest_pte(child, TEST_VA)) == pte_page(pte));
     KTEST_CHECK(ktest_fill(TEST_VA, N_PAGES, 2));
-    go_to(mm);
+    ktest_go_to(mm);
     KTEST_CHECK(ktest_check(TEST_VA, N_PAGES, 1));
     ktest_leave();
     mm_put(child);
@@ -198,7 +142,7 @@ static bool half_way(struct mm *mm, uint64_t va, struct half_way *h)
 {
     struct list list;
 
-    if (isolate(mm, va, 1, &list) != 1) {
+    if (ktest_isolate(mm, va, 1, &list) != 1) {
         return false;
     }
     h->page = page_of_node(list.next);
@@ -207,7 +151,7 @@ static bool half_way(struct mm *mm, uint64_t va, struct half_way *h)
     /* Held for another task's sake: this one goes on to system calls. */
     lock_order_drop(LOCK_page);
     return rmap_try_to_migrate(h->page, false, &h->pin) &&
-           pte_is_migration(pte_at(mm, va));
+           pte_is_migration(ktest_pte(mm, va));
 }
 
 /* Back where it was: a migration that failed. */
@@ -229,7 +173,7 @@ const char *test_migrate_entries(void)
 
     KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, 3, false));
     KTEST_CHECK(put_user_u64(a, 1) == 0 && put_user_u64(b, 2) == 0);
-    pte = pte_at(mm, a);
+    pte = ktest_pte(mm, a);
     KTEST_CHECK(half_way(mm, a, &h));
     KTEST_CHECK(page_mapcount(h.page) == 0 && atomic_load(&mm->rss) == 2);
     KTEST_CHECK(atomic_load(&h.page->count) == 1);
@@ -237,13 +181,14 @@ const char *test_migrate_entries(void)
     KTEST_CHECK(sys_mincore(a, PAGE_SIZE, b + 8) == 0);
     KTEST_CHECK(get_user_u64(&word, b + 8) == 0 && (word & 1) == 1);
     whole_way_back(&h);
-    KTEST_CHECK(pte_at(mm, a) == pte);
+    KTEST_CHECK(ktest_pte(mm, a) == pte);
     /* mprotect: what it becomes may not write. */
     KTEST_CHECK(half_way(mm, a, &h));
     KTEST_CHECK(sys_mprotect(a, PAGE_SIZE, PROT_READ) == 0);
-    KTEST_CHECK(!(pte_at(mm, a) & PTE_WRITE));
+    KTEST_CHECK(!(ktest_pte(mm, a) & PTE_WRITE));
     whole_way_back(&h);
-    KTEST_CHECK(pte_valid(pte_at(mm, a)) && !pte_writes_now(pte_at(mm, a)));
+    KTEST_CHECK(pte_valid(ktest_pte(mm, a)) &&
+                !pte_writes_now(ktest_pte(mm, a)));
     KTEST_CHECK(put_user_u64(a, 9) == -EFAULT);
     KTEST_CHECK(sys_mprotect(a, PAGE_SIZE, RW) == 0);
     KTEST_CHECK(put_user_u64(a, 3) == 0);
@@ -252,7 +197,8 @@ const char *test_migrate_entries(void)
     KTEST_CHECK(sys_mremap(a, PAGE_SIZE, PAGE_SIZE,
                            MREMAP_MAYMOVE | MREMAP_FIXED,
                            moved) == (int64_t)moved);
-    KTEST_CHECK(pte_is_migration(pte_at(mm, moved)) && pte_at(mm, a) == 0);
+    KTEST_CHECK(pte_is_migration(ktest_pte(mm, moved)) &&
+                ktest_pte(mm, a) == 0);
     whole_way_back(&h);
     KTEST_CHECK(get_user_u64(&word, moved) == 0 && word == 3);
     KTEST_CHECK(atomic_load(&mm->rss) == 2);
@@ -260,11 +206,11 @@ const char *test_migrate_entries(void)
     KTEST_CHECK(half_way(mm, moved, &h));
     KTEST_CHECK(sys_madvise(moved, PAGE_SIZE, MADV_PAGEOUT) == 0);
     KTEST_CHECK(sys_madvise(moved, PAGE_SIZE, MADV_COLD) == 0);
-    KTEST_CHECK(pte_is_migration(pte_at(mm, moved)));
+    KTEST_CHECK(pte_is_migration(ktest_pte(mm, moved)));
     KTEST_CHECK(sys_madvise(moved, PAGE_SIZE, MADV_DONTNEED) == 0);
-    KTEST_CHECK(pte_at(mm, moved) == 0 && atomic_load(&mm->rss) == 1);
+    KTEST_CHECK(ktest_pte(mm, moved) == 0 && atomic_load(&mm->rss) == 1);
     whole_way_back(&h);
-    KTEST_CHECK(pte_at(mm, moved) == 0);
+    KTEST_CHECK(ktest_pte(mm, moved) == 0);
     /* The last area goes while the page is on its way. */
     KTEST_CHECK(half_way(mm, b, &h));
     KTEST_CHECK(sys_munmap(TEST_VA, 3 * PAGE_SIZE) == 0);
@@ -287,15 +233,16 @@ const char *test_migrate_entry_fork(void)
     KTEST_CHECK(half_way(mm, TEST_VA, &h));
     child = mm_fork(mm);
     KTEST_CHECK(child != NULL && atomic_load(&child->rss) == 1);
-    KTEST_CHECK(pte_is_migration(pte_at(child, TEST_VA)));
-    KTEST_CHECK(!((pte_at(mm, TEST_VA) | pte_at(child, TEST_VA)) & PTE_WRITE));
+    KTEST_CHECK(pte_is_migration(ktest_pte(child, TEST_VA)));
+    KTEST_CHECK(
+        !((ktest_pte(mm, TEST_VA) | ktest_pte(child, TEST_VA)) & PTE_WRITE));
     whole_way_back(&h);
     KTEST_CHECK(page_mapcount(h.page) == 2);
     KTEST_CHECK(put_user_u64(TEST_VA, 2) == 0);
-    go_to(child);
+    ktest_go_to(child);
     KTEST_CHECK(get_user_u64(&word, TEST_VA) == 0 && word == 1);
     KTEST_CHECK(put_user_u64(TEST_VA, 3) == 0);
-    go_to(mm);
+    ktest_go_to(mm);
     KTEST_CHECK(get_user_u64(&word, TEST_VA) == 0 && word == 2);
     ktest_leave();
     mm_put(child);
@@ -314,14 +261,14 @@ const char *test_migrate_restore(void)
 
     KTEST_CHECK(mm != NULL && ktest_map(TEST_VA, 4, false));
     KTEST_CHECK(ktest_fill(TEST_VA, 4, 1));
-    pte = pte_at(mm, TEST_VA);
+    pte = ktest_pte(mm, TEST_VA);
     page = pte_page(pte);
     pending = atomic_load(&mm->tlb_flush_batched);
     page_get(page);
     ktest_counts_start(&c);
-    KTEST_CHECK(move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
     ktest_counts_stop(&c);
-    KTEST_CHECK(pte_at(mm, TEST_VA) == pte);
+    KTEST_CHECK(ktest_pte(mm, TEST_VA) == pte);
     KTEST_CHECK(page_mapcount(page) == 1 && atomic_load(&page->count) == 2);
     KTEST_CHECK(page_test(page, PG_LRU) && !page_test(page, PG_LOCKED));
     KTEST_CHECK(c.at.migrate_fail == 1 && c.at.migrate_success == 0);
@@ -331,28 +278,21 @@ const char *test_migrate_restore(void)
         KTEST_CHECK(atomic_load(&mm->tlb_flush_batched) == pending + 1);
     }
     /* The others of a batch do not suffer. */
-    KTEST_CHECK(move(mm, TEST_VA, 4, MIGRATE_SYNC) == 3);
-    KTEST_CHECK(pte_page(pte_at(mm, TEST_VA)) == page);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, 4, MIGRATE_SYNC) == 3);
+    KTEST_CHECK(pte_page(ktest_pte(mm, TEST_VA)) == page);
     page_put(page);
     /* Locked: asynchronous migration does not wait. */
     page_lock(page);
     lock_order_drop(LOCK_page); /* as if another task held it */
-    KTEST_CHECK(move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, 1, MIGRATE_ASYNC) == 0);
     page_unlock(page);
-    KTEST_CHECK(move(mm, TEST_VA, 4, MIGRATE_SYNC) == 4);
+    KTEST_CHECK(ktest_move(mm, TEST_VA, 4, MIGRATE_SYNC) == 4);
     KTEST_CHECK(ktest_check(TEST_VA, 4, 1));
     ktest_leave();
     return NULL;
 }
 
 /* --- counts --- */
-
-static bool deferred(void)
-{
-    return bootargs.tlb == BOOTARG_TLB_BROADCAST &&
-           bootargs.flush == BOOTARG_FLUSH_BATCHED && mm_like.bc_batched &&
-           mm_like.migrate_batched;
-}
 
 /* move_pages of 1200 pages: 3 waits; in R parts: R * ceil(P / (512 R)). */
 const char *test_migrate_count(void)
@@ -370,18 +310,18 @@ const char *test_migrate_count(void)
     KTEST_CHECK(ktest_fill(TEST_VA, pages, 1));
     for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
         uint64_t r = parts[i], each = pages / r;
-        uint64_t flushes = deferred() ? r * ((each + 511) / 512) : pages;
+        uint64_t flushes = ktest_defers() ? r * ((each + 511) / 512) : pages;
 
         ktest_counts_start(&c);
         for (uint64_t done = 0; done < pages; done += each) {
-            KTEST_CHECK(move(mm, TEST_VA + done * PAGE_SIZE, each,
-                             MIGRATE_SYNC) == each);
+            KTEST_CHECK(ktest_move(mm, TEST_VA + done * PAGE_SIZE, each,
+                                   MIGRATE_SYNC) == each);
         }
         ktest_counts_stop(&c);
         KTEST_CHECK(c.at.unmap_ptes == pages && c.at.tlbi_va == pages);
         KTEST_CHECK(c.at.dsb_ishst == pages && c.at.dsb_ish == flushes);
         KTEST_CHECK(c.at.tlbi_asid == 0 && c.at.tlbi_range == 0);
-        KTEST_CHECK(c.at.batch_flush == (deferred() ? flushes : 0));
+        KTEST_CHECK(c.at.batch_flush == (ktest_defers() ? flushes : 0));
         KTEST_CHECK(c.at.migrate_success == pages && c.at.migrate_fail == 0);
     }
     KTEST_CHECK(ktest_check(TEST_VA, pages, 1));
@@ -433,8 +373,8 @@ static const char *race_migrate(bool shared, bool fork)
         struct mm *child = fork ? mm_fork(mm) : NULL;
 
         KTEST_CHECK(!fork || child != NULL);
-        moved += move(mm, TEST_VA, race.t.n * SLICE, MIGRATE_SYNC);
-        moved += move(mm, TEST_VA, SLICE, MIGRATE_ASYNC);
+        moved += ktest_move(mm, TEST_VA, race.t.n * SLICE, MIGRATE_SYNC);
+        moved += ktest_move(mm, TEST_VA, SLICE, MIGRATE_ASYNC);
         mm_put(child);
         preempt_point();
     }

@@ -3,11 +3,14 @@
 #include "mm/ktest_mm.h"
 
 #include "arch/sysreg.h"
+#include "kernel/bootargs.h"
 #include "kernel/panic.h"
 #include "kernel/sched.h"
 #include "kernel/smp.h"
 #include "kernel/task.h"
 #include "mm/flush.h"
+#include "mm/like.h"
+#include "mm/lru.h"
 #include "mm/uaccess.h"
 
 void ktest_use(struct mm *mm)
@@ -121,6 +124,66 @@ void ktest_counts_stop(struct ktest_counts *c)
     for (unsigned i = 0; i < ANNOT_COUNTERS; i++) {
         at[i] = counter_total((enum annot_counter_index)i) - at[i];
     }
+}
+
+/* --- migration --- */
+
+pte_t ktest_pte(struct mm *mm, uint64_t va)
+{
+    struct spinlock *ptl;
+    pte_t *p = pt_walk(mm, va, &ptl);
+
+    return p == NULL ? 0 : pte_read(p);
+}
+
+unsigned ktest_isolate(struct mm *mm, uint64_t va, uint64_t pages,
+                       struct list *out)
+{
+    unsigned n = 0;
+
+    list_init(out);
+    mm_read_lock(&mm->mmap_lock);
+    for (uint64_t i = 0; i < pages; i++) {
+        struct spinlock *ptl;
+        pte_t *p = pt_walk(mm, va + i * PAGE_SIZE, &ptl);
+
+        if (p == NULL) {
+            continue;
+        }
+        spin_lock(ptl);
+        if (pte_present(pte_read(p)) && !(pte_read(p) & PTE_SPECIAL) &&
+            lru_isolate(pte_page(pte_read(p)))) {
+            list_append(out, &pte_page(pte_read(p))->lru);
+            n++;
+        }
+        spin_unlock(ptl);
+    }
+    mm_read_unlock(&mm->mmap_lock);
+    return n;
+}
+
+unsigned ktest_move(struct mm *mm, uint64_t va, uint64_t pages,
+                    enum migrate_mode mode)
+{
+    struct list list;
+    unsigned n = ktest_isolate(mm, va, pages, &list);
+    int left = migrate_pages(&list, 0, mode);
+
+    migrate_putback(&list);
+    return left < 0 ? 0 : n - (unsigned)left;
+}
+
+void ktest_go_to(struct mm *mm)
+{
+    ktest_leave();
+    ktest_use(mm);
+}
+
+bool ktest_defers(void)
+{
+    return bootargs.tlb == BOOTARG_TLB_BROADCAST &&
+           bootargs.flush == BOOTARG_FLUSH_BATCHED && mm_like.bc_batched &&
+           mm_like.migrate_batched;
 }
 
 /* --- threads --- */

@@ -8,6 +8,7 @@
 
 #include "kernel/ktest.h"
 #include "mm/counters.h"
+#include "mm/migrate.h"
 #include "mm/mm_priv.h"
 
 /* The 2 MiB aligned place the tests map at. */
@@ -35,6 +36,19 @@ struct ktest_counts {
 };
 void ktest_counts_start(struct ktest_counts *c);
 void ktest_counts_stop(struct ktest_counts *c); /* at = difference */
+
+/* The PTE of va, 0 if there is none. */
+pte_t ktest_pte(struct mm *mm, uint64_t va);
+/* Takes the mapped pages of the range off the LRU; how many. */
+unsigned ktest_isolate(struct mm *mm, uint64_t va, uint64_t pages,
+                       struct list *out);
+/* Moves the range to other frames of node 0; how many pages did. */
+unsigned ktest_move(struct mm *mm, uint64_t va, uint64_t pages,
+                    enum migrate_mode mode);
+/* The current thread goes on in another address space. */
+void ktest_go_to(struct mm *mm);
+/* Does the broadcast back end run, and let migration wait once a batch? */
+bool ktest_defers(void);
 
 /* Kernel threads, one on each of CPUs first .. first + n - 1. */
 struct ktest_threads {

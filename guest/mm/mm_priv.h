@@ -43,6 +43,11 @@ struct vma {
     struct list rmap_node;      /* [rmap lock] */
 };
 
+static inline bool vma_accessible(const struct vma *vma)
+{
+    return vma->flags & (PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
 struct mm_context {
     _Atomic uint64_t id;      /* ASID generation | ASID; 0 = none yet */
     _Atomic uint64_t tlb_gen; /* IPI: how often something had to be flushed */
@@ -69,6 +74,9 @@ struct mm {
     /* bits 0..14 pending, 16..30 flushed generation: tlbbatch.h */
     _Atomic uint32_t tlb_flush_batched;
     _Atomic int32_t tlb_flush_pending; /* open gathers */
+
+    _Atomic uint64_t numa_next_scan; /* numa_hint.c: not before this time */
+    uint64_t numa_scan_at;           /* [whoever won the scan] next address */
 
     struct mm_context context;
     _Atomic uint16_t debug_slot; /* mm_debug.c; 0: none yet */
@@ -140,6 +148,14 @@ void fault_drop_icache(void);
 void zap_range(struct gather *g, struct vma *vma, uint64_t start, uint64_t end);
 /* The same with a gather of its own. */
 void zap_range_single(struct vma *vma, uint64_t start, uint64_t end);
+
+/* --- mprotect.c; mmap_lock held for reading --- */
+/*
+ * Makes NUMA hints of the PTEs of the area in [start, end), and flushes once.
+ * Pages on skip_node (-1: none) stay accessible. Returns how many.
+ */
+uint64_t protect_hints(struct vma *vma, uint64_t start, uint64_t end,
+                       int skip_node);
 
 /* --- mmap.c; mmap_lock held for writing --- */
 int unmap_locked(struct mm *mm, uint64_t start, uint64_t end);

@@ -29,7 +29,28 @@ static pte_t change_pte(const struct vma *vma, pte_t old)
     return pte_dirty(old) ? pte_mkdirty(new) : new;
 }
 
-static void change_block(struct gather *g, struct vma *vma, uint64_t va,
+/* What a pass over the PTEs does. */
+struct change {
+    struct vma *vma;
+    bool hints;       /* makes NUMA hints; else what the area allows */
+    int skip_node;    /* hints: whose pages need none */
+    uint64_t updates; /* PTEs changed */
+};
+
+/* Would a hint on this PTE tell anything worth a fault? */
+static bool wants_hint(const struct change *c, pte_t pte)
+{
+    const struct page *page = pte_page(pte);
+
+    if (!pte_valid(pte) || (pte & PTE_SPECIAL)) {
+        return false;
+    }
+    /* Pages shared by copy-on-write have users on either node. */
+    return ((c->vma->flags & VMA_SHARED) || page_mapcount(page) == 1) &&
+           page->node != c->skip_node;
+}
+
+static void change_block(struct gather *g, struct change *c, uint64_t va,
                          uint64_t end)
 {
     struct spinlock *ptl;
@@ -44,10 +65,17 @@ static void change_block(struct gather *g, struct vma *vma, uint64_t va,
     for (; va < end; va += PAGE_SIZE, p++) {
         pte_t old = pte_read(p);
 
-        if (pte_present(old)) {
+        if (c->hints) {
+            if (wants_hint(c, old)) {
+                pte_write(p, pte_make_hint(old));
+                gather_note(g, va, PAGE_SIZE, 3);
+                c->updates++;
+            }
+        } else if (pte_present(old)) {
             pte_exchange(p, 0);
-            pte_write(p, change_pte(vma, old));
+            pte_write(p, change_pte(c->vma, old));
             gather_note(g, va, PAGE_SIZE, 3);
+            c->updates++;
         } else if (pte_is_migration(old)) {
             /* Its flush is the migration's; it becomes what the area allows. */
             pte_write(p, pte_migration_wrprotect(old));
@@ -56,19 +84,28 @@ static void change_block(struct gather *g, struct vma *vma, uint64_t va,
     spin_unlock(ptl);
 }
 
-static void change_range(struct vma *vma, uint64_t start, uint64_t end)
+static void change_range(struct change *c, uint64_t start, uint64_t end)
 {
     struct gather g;
 
-    gather_init(&g, vma->mm, false);
+    gather_init(&g, c->vma->mm, false);
     while (start < end) {
         uint64_t stop = pt_block_end(start, end);
 
-        change_block(&g, vma, start, stop);
+        change_block(&g, c, start, stop);
         start = stop;
         preempt_point();
     }
     gather_finish(&g);
+}
+
+uint64_t protect_hints(struct vma *vma, uint64_t start, uint64_t end,
+                       int skip_node)
+{
+    struct change c = {.vma = vma, .hints = true, .skip_node = skip_node};
+
+    change_range(&c, start, end);
+    return c.updates;
 }
 
 /* One area's part. Returns 0 or a negative error. */
@@ -90,7 +127,7 @@ static int protect_area(struct mm *mm, struct vma *vma, uint64_t start,
         return -ENOMEM;
     }
     vma->flags = flags;
-    change_range(vma, vma->start, vma->end);
+    change_range(&(struct change){.vma = vma}, vma->start, vma->end);
     return 0;
 }
 

@@ -49,6 +49,19 @@ bool numa_allows(uint32_t policy, unsigned node);
 int numa_get_nodes(uint64_t va, uint64_t maxnode, uint64_t *out_nodes);
 uint64_t numa_all_nodes(void);
 
+/* --- hints (numa_hint.c) --- */
+extern bool numa_balancing; /* [init] numa_balancing=on */
+void numa_init(void);       /* after bootargs_parse() */
+struct task;
+/* A tick of CPU time has gone by for the task. Interrupts masked. */
+void numa_tick(struct task *task);
+/* On the way back to user code, if numa_tick() said so. Thread context. */
+void numa_scan(void);
+/* The node the page should be on as this CPU uses it, or -1: it is fine. */
+int numa_misplaced(const struct page *page, const struct vma *vma);
+/* Moves an isolated page; puts it back in any case. */
+bool numa_bring_page(struct page *page, unsigned node);
+
 /* --- system calls --- */
 int64_t sys_mbind(uint64_t start, uint64_t len, uint64_t mode,
                   uint64_t nodes_va, uint64_t maxnode, uint64_t flags);

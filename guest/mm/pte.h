@@ -31,7 +31,11 @@
 #define PTE_WRITE PTE_DBM
 #define PTE_DIRTY PTE_SOFT(0)
 #define PTE_SPECIAL PTE_SOFT(1)   /* the zero page: no reverse map */
-#define PTE_PROT_NONE PTE_SOFT(3) /* present to software, VALID = 0 */
+/*
+ * Present to software, VALID = 0: the area allows nothing, or, where it does,
+ * a NUMA hint: whoever faults next says which CPUs use the page.
+ */
+#define PTE_PROT_NONE PTE_SOFT(3)
 #define PTE_SWAP (1UL << 2)
 #define PTE_MIGRATION (1UL << 3)
 
@@ -88,6 +92,14 @@ static inline pte_t pte_of_swap(uint64_t entry)
 static inline uint64_t pte_swap_entry(pte_t pte)
 {
     return pte >> PAGE_SHIFT;
+}
+static inline pte_t pte_make_hint(pte_t pte)
+{
+    return (pte & ~PTE_VALID) | PTE_PROT_NONE;
+}
+static inline pte_t pte_clear_hint(pte_t pte)
+{
+    return (pte & ~PTE_PROT_NONE) | PTE_VALID | PTE_AF;
 }
 static inline bool pte_is_migration(pte_t pte)
 {

@@ -207,7 +207,7 @@ pte_t vma_pte(const struct vma *vma)
 {
     pte_t pte = PTE_USER_BASE | PTE_AF | PTE_RDONLY;
 
-    if (vma->flags & (PROT_READ | PROT_WRITE | PROT_EXEC)) {
+    if (vma_accessible(vma)) {
         pte |= PTE_VALID;
     } else {
         pte |= PTE_PROT_NONE;
