@@ -36,7 +36,12 @@
     X(trim_rounds)                                                             \
     X(gather_flush)                                                            \
     X(pageout_calls)                                                           \
-    X(swap_out)
+    X(swap_out)                                                                \
+    X(migrate_success)                                                         \
+    X(pages_demoted)                                                           \
+    X(numa_pte_updates)                                                        \
+    X(numa_hint_faults)                                                        \
+    X(numa_pages_migrated)
 
 enum counts_index {
 #define X(name) COUNT_##name,
@@ -153,6 +158,32 @@ static inline void counts_series_print(const struct counts_series *s,
         column += printf("%s", text);
     }
     printf("\n");
+}
+
+/* The whole machine's counts of one call, printed with a name in front. */
+struct counts_window {
+    struct counts before, after;
+    bool counted;
+};
+
+static inline void counts_begin(struct counts_window *w)
+{
+    w->counted = counts_read(COUNTS_ALL, &w->before);
+}
+
+static inline void counts_end(struct counts_window *w)
+{
+    w->counted = counts_read(COUNTS_ALL, &w->after) && w->counted;
+}
+
+static inline void counts_print(const char *name, const struct counts_window *w)
+{
+    struct counts_series s = {0};
+
+    if (w->counted) {
+        counts_series_add(&s, &w->before, &w->after);
+        counts_series_print(&s, printf("%s counts:", name));
+    }
 }
 
 #endif

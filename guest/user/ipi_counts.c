@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ipi_counts: how many flush requests other CPUs get for what a program on CPU
- * 0 does with its memory, where TLBs are flushed by interrupt (tlb=ipi). The
- * other CPUs are in one of three modes:
- *
- *   U  processes of their own spin there; the program has only been there
- *   T  threads of the program spin there
- *   I  they are idle: lazily, the program's address space is still loaded
+ * 0 does with its memory, where TLBs are flushed by interrupt (tlb=ipi). What
+ * the other CPUs do is a mode of others.h: U, T or I.
  *
  * Before each case nothing is pending and the program has visited every CPU, so
  * that all may be in the address space's mask. Of each case is told
@@ -23,10 +19,9 @@
 
 #include "counts.h"
 #include "memory.h"
-#include "shared.h"
+#include "others.h"
 
 #define GROUP "/ipi"
-#define MAX_CPUS 512
 
 static struct {
     unsigned long pages;
@@ -41,95 +36,12 @@ struct helper {
 };
 
 static struct helper *helper;
-static pid_t children[MAX_CPUS + 1];
-static unsigned n_children, cpus;
-
-/* What the spinners look at; `resting` counts those that sleep. */
-static struct floor {
-    _Atomic uint32_t spinning, rests, resting, goes_on;
-} * floor_words;
+static pid_t helper_pid;
 
 static volatile uint64_t *spare; /* a page to spend mprotect calls on */
 static unsigned long wrong_pages;
 static struct counts before, after;
 static bool counted;
-
-static void spin_for_ever(unsigned cpu)
-{
-    uint32_t rests = 0;
-
-    (void)pin_to_cpu(cpu);
-    atomic_fetch_add(&floor_words->spinning, 1);
-    for (;;) {
-        __asm__ volatile("yield" ::: "memory"); /* another vCPU may run */
-        if (atomic_load_explicit(&floor_words->rests, memory_order_relaxed) >
-            rests) {
-            rests++;
-            shared_add(&floor_words->resting, 1);
-            shared_wait(&floor_words->goes_on, rests);
-            atomic_fetch_add(&floor_words->spinning, 1);
-        }
-    }
-}
-
-static unsigned spinners(void)
-{
-    return opt.mode == 'I' ? 0 : cpus - 1;
-}
-
-/* Sends the spinners to sleep: to spin takes long where many CPUs are few. */
-static void stop_spinners(void)
-{
-    atomic_store(&floor_words->spinning, 0);
-    atomic_store(&floor_words->resting, 0);
-    atomic_fetch_add(&floor_words->rests, 1);
-    shared_wait(&floor_words->resting, spinners());
-}
-
-/* Until each is on its CPU again. */
-static void start_spinners(void)
-{
-    shared_add(&floor_words->goes_on, 1);
-    while (atomic_load(&floor_words->spinning) < spinners()) {
-        sched_yield();
-    }
-}
-
-/* Time goes by. */
-static void rest(unsigned ms)
-{
-    stop_spinners();
-    usleep(ms * 1000);
-    start_spinners();
-}
-
-static void *thread_main(void *arg)
-{
-    spin_for_ever((unsigned)(uintptr_t)arg);
-    return NULL;
-}
-
-static void start_spinner(unsigned cpu)
-{
-    if (opt.mode == 'T') {
-        pthread_t thread;
-
-        if (pthread_create(&thread, NULL, thread_main,
-                           (void *)(uintptr_t)cpu) != 0) {
-            memory_die("ipi_counts: pthread_create");
-        }
-    } else {
-        pid_t pid = fork();
-
-        if (pid == 0) {
-            spin_for_ever(cpu);
-        }
-        if (pid < 0) {
-            memory_die("ipi_counts: fork");
-        }
-        children[n_children++] = pid;
-    }
-}
 
 /* Reclaims from the group on request, as another process on CPU 0. */
 static void helper_main(void)
@@ -152,7 +64,7 @@ static void start_helper(void)
     if (pid < 0) {
         memory_die("ipi_counts: fork");
     }
-    children[n_children++] = pid;
+    helper_pid = pid;
 }
 
 static void protect(volatile uint64_t *buf, unsigned long pages, int prot)
@@ -170,19 +82,6 @@ static void drain(void)
     protect(spare, 1, PROT_READ);
 }
 
-/* All CPUs know the address space, and run something else now. */
-static void visit_all(void)
-{
-    if (opt.mode != 'T') {
-        stop_spinners();
-        for (unsigned cpu = 1; cpu < cpus; cpu++) {
-            (void)pin_to_cpu(cpu);
-        }
-        (void)pin_to_cpu(0);
-        start_spinners();
-    }
-}
-
 static void begin(void)
 {
     counted = counts_read(COUNTS_ALL, &before);
@@ -196,13 +95,13 @@ static void end(const char *name)
 
     if (!counts_read(COUNTS_ALL, &after) || !counted) {
         printf("case %s mode %c cpus %u pages %lu: not counted\n", name,
-               opt.mode, cpus, opt.pages);
+               opt.mode, others.cpus, opt.pages);
         return;
     }
     counts_series_add(&s, &before, &after);
     received = s.max.value[COUNT_remote_flush_received];
     column = printf("case %s mode %c cpus %u pages %lu: received %lu", name,
-                    opt.mode, cpus, opt.pages, received);
+                    opt.mode, others.cpus, opt.pages, received);
     counts_series_print(&s, column);
 }
 
@@ -229,7 +128,7 @@ static volatile uint64_t *make_buffer(bool clean)
         wrong_pages += memory_check(buf, opt.pages, 1);
     }
     drain();
-    visit_all();
+    others_visit_all();
     return buf;
 }
 
@@ -293,7 +192,7 @@ static void case_move_pages(const char *name)
     memory_move_init(&m, buf, opt.pages);
     memory_move_aim(&m, 1);
     drain();
-    visit_all();
+    others_visit_all();
     begin();
     r = memory_move_call(&m, 0, 1);
     end(name);
@@ -339,9 +238,9 @@ static void case_trim(const char *name)
     protect(spare, 1, PROT_READ | PROT_WRITE);
     for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i].sleep_ms > 0) {
-            rest(steps[i].sleep_ms);
+            others_let_time_pass(steps[i].sleep_ms);
         }
-        visit_all();
+        others_visit_all();
         spare[0] = i;
         begin();
         protect(spare, 1, PROT_READ);
@@ -410,11 +309,7 @@ static void parse_options(int argc, char **argv)
     while ((c = getopt(argc, argv, "m:p:o:h")) != -1) {
         switch (c) {
         case 'm':
-            opt.mode = optarg[0];
-            if (strlen(optarg) != 1 || strchr("UTI", opt.mode) == NULL) {
-                usage(stderr);
-                exit(2);
-            }
+            opt.mode = others_option("ipi_counts", optarg);
             break;
         case 'p':
             opt.pages = option_number("ipi_counts", 'p', optarg, 1);
@@ -432,15 +327,9 @@ static void parse_options(int argc, char **argv)
 static void start(void)
 {
     helper = shared_map(PAGE);
-    floor_words = shared_map(PAGE);
     (void)pin_to_cpu(0);
     start_helper();
-    for (unsigned cpu = 1; cpu <= spinners(); cpu++) {
-        start_spinner(cpu);
-    }
-    while (atomic_load(&floor_words->spinning) < spinners()) {
-        sched_yield();
-    }
+    others_begin(opt.mode);
     (void)memory_make_group(GROUP);
     if (memory_join(GROUP) != 0) {
         printf("ipi_counts: no " CGROUP GROUP ": %s\n", strerror(errno));
@@ -452,10 +341,9 @@ static void start(void)
 
 static void finish(void)
 {
-    for (unsigned i = 0; i < n_children; i++) {
-        kill(children[i], SIGKILL);
-        waitpid(children[i], NULL, 0);
-    }
+    others_end();
+    kill(helper_pid, SIGKILL);
+    waitpid(helper_pid, NULL, 0);
     (void)memory_join("");
     (void)memory_remove_group(GROUP);
     printf("ipi_counts: %s\n",
@@ -465,8 +353,6 @@ static void finish(void)
 int main(int argc, char **argv)
 {
     parse_options(argc, argv);
-    cpus = cpus_allowed();
-    cpus = cpus > MAX_CPUS ? MAX_CPUS : cpus;
     start();
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (wanted(cases[i].name)) {
