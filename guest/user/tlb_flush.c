@@ -4,12 +4,14 @@
  * own, again and again: what flushes TLBs in ordinary programs. A round of a
  * thread, on P pages with a page table of their own, is
  *
- *   write all; mprotect(PROT_READ)        one flush
- *   read all; mprotect(PROT_READ | PROT_WRITE), write all
- *   madvise(MADV_DONTNEED)                one flush
- *   find zeroes, write all; munmap        two flushes: pages, page table
+ *   write all; mprotect(PROT_READ)                  one flush
+ *   read all; mprotect(PROT_READ | PROT_WRITE)      one flush
+ *   write all; madvise(MADV_DONTNEED)               one flush
+ *   find zeroes, and write: the zero page goes      one flush a page
+ *   munmap: the pages, then their page table        two flushes
  *   mmap at the same place
  *
+ * and where another thread's flush is still due, a call flushes once more.
  * Contents are checked each time.
  */
 #define _GNU_SOURCE
