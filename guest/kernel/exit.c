@@ -14,6 +14,7 @@
 #include "kernel/sched.h"
 #include "kernel/smp.h"
 #include "kernel/time.h"
+#include "mm/memcg.h"
 #include "mm/mm.h"
 #include "mm/uaccess.h"
 
@@ -165,6 +166,7 @@ void process_exit_thread(int status)
     spin_unlock_irqrestore(&process_lock, flags);
     if (last) {
         file_table_close_all(&process->files, false);
+        memcg_leave(process);
         process_vfork_release(process);
         if (process == init_process) {
             machine_end(process->exit_status);

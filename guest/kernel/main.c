@@ -24,6 +24,7 @@
 #include "mm/numa.h"
 #include "mm/node.h"
 #include "mm/page.h"
+#include "mm/vmscan.h"
 
 extern uint8_t _image_start[], _image_end[]; /* guest.ld */
 
@@ -145,6 +146,7 @@ void kernel_main(pa_t dtb)
                                                      : "none",
                like_name());
     }
+    kswapd_init();
     thread = kthread_new("init", start_init, NULL);
     ASSERT(thread != NULL);
     task_start(thread);

@@ -7,6 +7,7 @@
 #include "kernel/panic.h"
 #include "kernel/sched.h"
 #include "kernel/time.h"
+#include "mm/memcg.h"
 #include "mm/mm.h"
 #include "mm/page.h"
 
@@ -84,6 +85,9 @@ struct process *process_new(struct process *parent)
     file_table_init(&process->files);
     process->stop_reported = true;
     process->start_ns = time_now_ns();
+    memcg_enter(process, parent == NULL || parent->memcg == NULL
+                             ? memcg_root()
+                             : parent->memcg);
     flags = spin_lock_irqsave(&process_lock);
     process->pid = tid_new();
     process->parent = parent;
@@ -130,6 +134,7 @@ void process_free(struct process *process)
     inode_put(process->cwd);
     kfree(process->exe);
     signal_pending_drop(&process->pending);
+    memcg_leave(process); /* if it never ran */
     kfree(process);
 }
 

@@ -20,6 +20,8 @@ struct usage {
     uint64_t cpu_ns, faults, switches_own, switches_forced;
 };
 
+struct memcg;
+
 struct process {
     int32_t pid;
     struct process *parent; /* [lock: process_lock] */
@@ -61,6 +63,7 @@ struct process {
     /* --- for /proc; [own threads write] --- */
     va_t arg_start, arg_end, env_end;
     char *exe; /* [lock: files.lock] absolute name, kmalloc()ed */
+    struct memcg *memcg; /* mm/memcg.h; NULL: it has ended */
 };
 
 extern struct spinlock process_lock;

@@ -4,7 +4,7 @@
 #include "arch/sysreg.h"
 #include "kernel/task.h"
 #include "mm/ktest_mm.h"
-#include "mm/reclaim.h"
+#include "mm/vmscan.h"
 #include "mm/swap.h"
 #include "mm/uaccess.h"
 
@@ -391,7 +391,7 @@ const char *test_reclaim(void)
     KTEST_CHECK(ktest_map(TEST_VA, TEST_PAGES, false));
     KTEST_CHECK(ktest_fill(TEST_VA, TEST_PAGES, 61));
     KTEST_CHECK(sys_madvise(TEST_VA, TEST_PAGES * PAGE_SIZE, MADV_COLD) == 0);
-    KTEST_CHECK(reclaim_direct(64) >= 32);
+    KTEST_CHECK(vmscan_direct(64) >= 32);
     KTEST_CHECK(atomic_load(&mm->swapped) >= 32);
     KTEST_CHECK(ktest_check(TEST_VA, TEST_PAGES, 61));
     ktest_leave();

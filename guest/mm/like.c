@@ -21,7 +21,8 @@ static const struct mm_like releases[LIKE_RELEASES] = {
                    .bc_batched = true,
                    .migrate_batched = true,
                    .free_batch = LIKE_FREE_BATCH_MAX,
-                   .mglru_lists = true},
+                   .mglru_lists = true,
+                   .request_quarters = true},
     [LIKE_7_2] = {.release = LIKE_7_2,
                   .bc_batched = true,
                   .migrate_batched = true,
@@ -30,7 +31,8 @@ static const struct mm_like releases[LIKE_RELEASES] = {
                   .lazy_cpumask = true,
                   .ipi_lazy_keeps_bit = true,
                   .mglru_lists = true,
-                  .mglru_scaled = true},
+                  .mglru_scaled = true,
+                  .request_quarters = true},
 };
 
 /* What the ktests of a kernel without a command line see, too. */
@@ -38,7 +40,8 @@ struct mm_like mm_like = {.release = LIKE_6_12,
                           .bc_batched = true,
                           .migrate_batched = true,
                           .free_batch = LIKE_FREE_BATCH_MAX,
-                          .mglru_lists = true};
+                          .mglru_lists = true,
+                          .request_quarters = true};
 
 /* A switch with two values: the words for false and for true. */
 struct like_word {
@@ -133,6 +136,7 @@ void like_init(void)
         {"referenced_young", &mm_like.referenced_young_tlbi, "keep", "tlbi"},
         {"read_fault", &mm_like.read_fault_dirty, "clean", "dirty"},
         {"mask", &mm_like.lazy_cpumask, "switch", "lazy"},
+        {"request", &mm_like.request_quarters, "whole", "quarters"},
         {"lazy_hit", &mm_like.ipi_lazy_keeps_bit, "clear", "keep"},
     };
 

@@ -13,6 +13,7 @@
  *   mask=switch|lazy            lazy_cpumask
  *   lazy_hit=clear|keep         ipi_lazy_keeps_bit
  *   lists=classic|mglru|scaled  mglru_lists, mglru_scaled
+ *   request=whole|quarters      request_quarters
  *
  * lists= also sets referenced_young_tlbi, which only the classic walk has.
  * Read only after like_init(). A value that is not known is reported, and what
@@ -49,6 +50,8 @@ struct mm_like {
     bool mglru_lists;
     /* ... of min(64, evictable >> priority) pages (else always up to 64). */
     bool mglru_scaled;
+    /* memory.reclaim asks for a quarter of what is left (else all of it). */
+    bool request_quarters;
 };
 
 extern struct mm_like mm_like; /* [init] */

@@ -1,84 +1,153 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* LRU lists in shards; each shard's lock covers its lists and PG_LRU. */
+/* The LRU lists; each lruvec's lock covers its lists and PG_LRU. */
 #include "mm/lru.h"
 
-#include "kernel/percpu.h"
+#include "kernel/sched.h"
+#include "mm/counters.h"
+#include "mm/like.h"
+#include "mm/memcg.h"
 #include "mm/page.h"
+#include "mm/rmap.h"
 
-#define LRU_SHARDS 64
+/* Pages whose use is looked up between two holds of the lock. */
+#define AGE_BATCH 32
 
-static struct lru_shard {
-    struct spinlock lock;
-    struct list inactive, active;
-} CACHE_ALIGNED shards[LRU_SHARDS];
+enum lru_place {
+    LRU_PLACE_NEW,    /* used for the first time */
+    LRU_PLACE_ACTIVE, /* used again */
+    LRU_PLACE_KEEP,   /* not used enough */
+    LRU_PLACE_COLD,   /* next to go */
+};
 
-void lru_init(void)
+void lru_init(struct lruvec *v)
 {
-    for (unsigned i = 0; i < LRU_SHARDS; i++) {
-        spin_init(&shards[i].lock, LOCK_lru);
-        list_init(&shards[i].inactive);
-        list_init(&shards[i].active);
+    spin_init(&v->lock, LOCK_lru);
+    for (unsigned i = 0; i < LRU_GENS; i++) {
+        list_init(&v->lists[i]);
+    }
+    v->min_gen = 0;
+    v->max_gen = LRU_GENS - 1;
+}
+
+static struct lruvec *lruvec_of(const struct page *page)
+{
+    return &memcg_of(page)->lruvecs[page->node];
+}
+
+uint64_t lru_size(const struct lruvec *v)
+{
+    return atomic_load_explicit(&v->n[LRU_INACTIVE], memory_order_relaxed) +
+           atomic_load_explicit(&v->n[LRU_ACTIVE], memory_order_relaxed);
+}
+
+static struct list *gen_list(struct lruvec *v, uint64_t gen)
+{
+    return &v->lists[gen % LRU_GENS];
+}
+
+/* Lock held. PG_ACTIVE says which count the page is in; generations: never. */
+static void count(struct lruvec *v, const struct page *page, int64_t sign)
+{
+    _Atomic uint64_t *n = &v->n[page_test(page, PG_ACTIVE)];
+
+    atomic_store_explicit(n,
+                          atomic_load_explicit(n, memory_order_relaxed) +
+                              (uint64_t)(sign * (int64_t)(1UL << page->order)),
+                          memory_order_relaxed);
+}
+
+static void insert_classic(struct lruvec *v, struct page *page,
+                           enum lru_place place)
+{
+    if (place == LRU_PLACE_ACTIVE) {
+        page_set(page, PG_ACTIVE);
+        list_push(&v->lists[LRU_ACTIVE], &page->lru);
+        return;
+    }
+    page_clear(page, PG_ACTIVE);
+    if (place == LRU_PLACE_COLD) {
+        list_append(&v->lists[LRU_INACTIVE], &page->lru);
+    } else {
+        list_push(&v->lists[LRU_INACTIVE], &page->lru);
     }
 }
 
-static void add(struct page *page, bool active, bool tail)
+static void insert_gen(struct lruvec *v, struct page *page,
+                       enum lru_place place)
 {
-    struct lru_shard *shard;
-
-    page->shard = (uint16_t)(cpu_id() % LRU_SHARDS);
-    shard = &shards[page->shard];
-    spin_lock(&shard->lock);
-    if (active) {
-        page_set(page, PG_ACTIVE);
-        list_push(&shard->active, &page->lru);
-    } else {
-        page_clear(page, PG_ACTIVE);
-        if (tail) {
-            list_append(&shard->inactive, &page->lru);
-        } else {
-            list_push(&shard->inactive, &page->lru);
-        }
+    page_clear(page, PG_ACTIVE);
+    switch (place) {
+    case LRU_PLACE_NEW:
+    case LRU_PLACE_ACTIVE:
+        list_push(gen_list(v, v->max_gen), &page->lru);
+        break;
+    case LRU_PLACE_KEEP: /* there are always two */
+        list_push(gen_list(v, v->min_gen + 1), &page->lru);
+        break;
+    case LRU_PLACE_COLD:
+        list_append(gen_list(v, v->min_gen), &page->lru);
+        break;
     }
+}
+
+static void add(struct page *page, enum lru_place place)
+{
+    struct lruvec *v = lruvec_of(page);
+
+    spin_lock(&v->lock);
+    if (mm_like.mglru_lists) {
+        insert_gen(v, page, place);
+    } else {
+        insert_classic(v, page, place);
+    }
+    count(v, page, 1);
     page_set(page, PG_LRU);
-    spin_unlock(&shard->lock);
+    spin_unlock(&v->lock);
+}
+
+/* Lock held. */
+static void take_off(struct lruvec *v, struct page *page)
+{
+    list_remove(&page->lru);
+    page_clear(page, PG_LRU);
+    count(v, page, -1);
 }
 
 void lru_add(struct page *page)
 {
-    add(page, false, false);
+    add(page, LRU_PLACE_NEW);
 }
 
 void lru_putback(struct page *page, bool active)
 {
-    add(page, active, false);
+    add(page, active ? LRU_PLACE_ACTIVE : LRU_PLACE_KEEP);
     page_put(page);
 }
 
 bool lru_isolate(struct page *page)
 {
-    struct lru_shard *shard;
+    struct lruvec *v;
     bool ok = false;
 
     if (!page_test(page, PG_LRU)) {
         return false;
     }
-    /* page->shard only changes while the page is on no list. */
-    shard = &shards[page->shard];
-    spin_lock(&shard->lock);
-    if (page_test(page, PG_LRU) && shard == &shards[page->shard] &&
+    /* The group only changes while the page is on no list. */
+    v = lruvec_of(page);
+    spin_lock(&v->lock);
+    if (page_test(page, PG_LRU) && v == lruvec_of(page) &&
         page_get_unless_zero(page)) {
-        list_remove(&page->lru);
-        page_clear(page, PG_LRU);
+        take_off(v, page);
         ok = true;
     }
-    spin_unlock(&shard->lock);
+    spin_unlock(&v->lock);
     return ok;
 }
 
 void lru_deactivate(struct page *page)
 {
     if (lru_isolate(page)) {
-        add(page, false, true);
+        add(page, LRU_PLACE_COLD);
         page_put(page);
     }
 }
@@ -90,64 +159,180 @@ void lru_mark_lazyfree(struct page *page)
     }
     if (lru_isolate(page)) {
         page_clear(page, PG_SWAPBACKED | PG_REFERENCED);
-        add(page, false, true);
+        add(page, LRU_PLACE_COLD);
         page_put(page);
     }
 }
 
 void lru_del_final(struct page *page)
 {
-    struct lru_shard *shard;
+    struct lruvec *v;
 
     if (!page_test(page, PG_LRU)) {
         return;
     }
-    shard = &shards[page->shard];
-    spin_lock(&shard->lock);
-    list_remove(&page->lru);
-    page_clear(page, PG_LRU | PG_ACTIVE);
-    spin_unlock(&shard->lock);
+    v = lruvec_of(page);
+    spin_lock(&v->lock);
+    take_off(v, page);
+    page_clear(page, PG_ACTIVE);
+    spin_unlock(&v->lock);
 }
 
-static unsigned isolate_from(struct lru_shard *shard, struct list *out,
-                             unsigned max)
+/* Lock held. Up to max pages from the cold end of a list. */
+static unsigned isolate_from(struct lruvec *v, struct list *from,
+                             struct list *out, unsigned max)
 {
-    unsigned n = 0, scan = max * 4;
+    unsigned n = 0;
 
-    spin_lock(&shard->lock);
-    if (list_empty(&shard->inactive)) {
-        /* Age: half a scan's worth of the active list moves over. */
-        for (unsigned i = 0; i < scan && !list_empty(&shard->active); i++) {
-            struct page *page = page_of_node(shard->active.prev);
+    for (unsigned scan = max * 4; n < max && scan > 0 && !list_empty(from);
+         scan--) {
+        struct page *page = page_of_node(from->prev);
 
-            list_remove(&page->lru);
-            page_clear(page, PG_ACTIVE);
-            list_push(&shard->inactive, &page->lru);
-        }
-    }
-    while (n < max && scan-- > 0 && !list_empty(&shard->inactive)) {
-        struct page *page = page_of_node(shard->inactive.prev);
-
-        list_remove(&page->lru);
         if (page_get_unless_zero(page)) {
-            page_clear(page, PG_LRU);
+            take_off(v, page);
             list_append(out, &page->lru);
             n++;
         } else {
             /* Being freed; its last owner waits for our lock. */
-            list_push(&shard->inactive, &page->lru);
+            list_remove(&page->lru);
+            list_push(from, &page->lru);
         }
     }
-    spin_unlock(&shard->lock);
     return n;
 }
 
-unsigned lru_isolate_cold(struct list *out, unsigned max)
+unsigned lru_isolate_list(struct lruvec *v, unsigned list, struct list *out,
+                          unsigned max)
 {
-    unsigned n = 0, first = cpu_id() % LRU_SHARDS;
+    unsigned n;
 
-    for (unsigned i = 0; i < LRU_SHARDS && n < max; i++) {
-        n += isolate_from(&shards[(first + i) % LRU_SHARDS], out, max - n);
-    }
+    spin_lock(&v->lock);
+    n = isolate_from(v, &v->lists[list], out, max);
+    spin_unlock(&v->lock);
     return n;
+}
+
+/* --- generations --- */
+
+/* Lock held. Skips empty ones; false: the oldest is one of the youngest. */
+static bool find_oldest(struct lruvec *v)
+{
+    while (v->min_gen + LRU_MIN_GENS <= v->max_gen) {
+        if (!list_empty(gen_list(v, v->min_gen))) {
+            return true;
+        }
+        if (v->ageing) {
+            return false; /* its pages may be on their way back */
+        }
+        v->min_gen++;
+    }
+    return false;
+}
+
+bool lru_needs_ageing(struct lruvec *v)
+{
+    bool needs;
+
+    spin_lock(&v->lock);
+    needs = !find_oldest(v) && !v->ageing;
+    spin_unlock(&v->lock);
+    return needs;
+}
+
+unsigned lru_isolate_oldest(struct lruvec *v, struct list *out, unsigned max)
+{
+    unsigned n = 0;
+
+    spin_lock(&v->lock);
+    if (find_oldest(v)) {
+        n = isolate_from(v, gen_list(v, v->min_gen), out, max);
+    }
+    spin_unlock(&v->lock);
+    return n;
+}
+
+/* Was the page used since somebody last asked? Its reference is ours. */
+static bool used_lately(struct page *page)
+{
+    bool young = false;
+
+    if (page_trylock(page)) {
+        young = rmap_test_and_clear_young(page);
+        page_unlock(page);
+    }
+    return young;
+}
+
+/* Moves the youngest n pages of walk back; lock held, dropped meanwhile. */
+static void age_some(struct lruvec *v, struct list *walk, struct list *back)
+{
+    struct page *pages[AGE_BATCH];
+    uint32_t young = 0;
+    unsigned n = 0;
+
+    while (n < AGE_BATCH && !list_empty(walk)) {
+        struct page *page = page_of_node(walk->prev);
+
+        list_remove(&page->lru);
+        list_push(back, &page->lru);
+        if (page_get_unless_zero(page)) {
+            pages[n++] = page;
+        }
+    }
+    spin_unlock(&v->lock);
+    for (unsigned i = 0; i < n; i++) {
+        young |= (uint32_t)used_lately(pages[i]) << i;
+    }
+    spin_lock(&v->lock);
+    for (unsigned i = 0; i < n; i++) {
+        if ((young >> i & 1) != 0 && page_test(pages[i], PG_LRU) &&
+            v == lruvec_of(pages[i])) {
+            list_remove(&pages[i]->lru);
+            list_push(gen_list(v, v->max_gen), &pages[i]->lru);
+        }
+    }
+    spin_unlock(&v->lock);
+    for (unsigned i = 0; i < n; i++) {
+        page_put(pages[i]);
+    }
+    preempt_point();
+    spin_lock(&v->lock);
+}
+
+static void splice(struct list *to, struct list *from)
+{
+    if (!list_empty(from)) {
+        to->prev->next = from->next;
+        from->next->prev = to->prev;
+        from->prev->next = to;
+        to->prev = from->prev;
+        list_init(from);
+    }
+}
+
+void lru_age(struct lruvec *v)
+{
+    struct list walk = LIST_INIT(walk);
+
+    spin_lock(&v->lock);
+    if (v->ageing) {
+        spin_unlock(&v->lock);
+        return;
+    }
+    v->ageing = true;
+    counter_inc(lru_ageings);
+    if (v->max_gen - v->min_gen + 1 == LRU_GENS) {
+        /* No room: the two oldest become one, the oldest pages last. */
+        splice(gen_list(v, v->min_gen + 1), gen_list(v, v->min_gen));
+        v->min_gen++;
+    }
+    v->max_gen++;
+    for (uint64_t gen = v->min_gen; gen < v->max_gen; gen++) {
+        splice(&walk, gen_list(v, gen));
+        while (!list_empty(&walk)) {
+            age_some(v, &walk, gen_list(v, gen));
+        }
+    }
+    v->ageing = false;
+    spin_unlock(&v->lock);
 }

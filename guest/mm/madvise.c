@@ -62,7 +62,7 @@ static void pageout_block(struct gather *g, struct mm *mm, uint64_t va,
     }
     spin_unlock(ptl);
     if (!list_empty(&pages)) {
-        reclaim_pages(&pages, true);
+        reclaim_pages(&pages);
     }
 }
 

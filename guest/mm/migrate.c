@@ -27,6 +27,7 @@
 #include "mm/counters.h"
 #include "mm/like.h"
 #include "mm/lru.h"
+#include "mm/memcg.h"
 #include "mm/page.h"
 #include "mm/rmap.h"
 #include "mm/shmem.h"
@@ -145,6 +146,7 @@ static enum step move_page(struct page *page, struct page *to)
         to->private = pin;
         return STEP_AGAIN;
     }
+    memcg_move_charge(page, to);
     memcpy(page_address(to), page_address(page), PAGE_SIZE);
     rmap_remove_migration(pin, page, to);
     page_unlock(to);

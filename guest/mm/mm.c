@@ -8,7 +8,7 @@
 #include "kernel/panic.h"
 #include "kernel/task.h"
 #include "mm/flush.h"
-#include "mm/lru.h"
+#include "mm/memcg.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
@@ -41,7 +41,7 @@ void mm_init(void)
     sigpage_init();
     page_set(page, PG_TABLE);
     mm_reserved_pgd = page_to_phys(page);
-    lru_init();
+    memcg_init();
     rmap_init();
     swap_init();
     flush_init();

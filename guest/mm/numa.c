@@ -3,6 +3,7 @@
  * Memory policies. The node of a new page is looked up when it is faulted in:
  * the area's policy, else the task's, else the node of the CPU.
  */
+#include "mm/memcg.h"
 #include "mm/numa.h"
 
 #include "kernel/percpu.h"
@@ -65,7 +66,7 @@ static struct page *alloc_bound(uint32_t policy, unsigned flags)
     return page;
 }
 
-struct page *numa_alloc_policy(uint32_t policy, unsigned flags)
+static struct page *alloc_policy(uint32_t policy, unsigned flags)
 {
     switch (POLICY_MODE(policy)) {
     case MPOL_BIND:
@@ -76,6 +77,17 @@ struct page *numa_alloc_policy(uint32_t policy, unsigned flags)
     default:
         return page_alloc(0, flags);
     }
+}
+
+struct page *numa_alloc_policy(uint32_t policy, unsigned flags)
+{
+    struct page *page = alloc_policy(policy, flags);
+
+    if (page != NULL && !memcg_charge(page, flags)) {
+        page_free(page, 0);
+        return NULL;
+    }
+    return page;
 }
 
 struct page *numa_alloc(const struct vma *vma, unsigned flags)

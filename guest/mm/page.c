@@ -4,7 +4,7 @@
  * a node's lock is taken once per PCP_BATCH frames, over the blocks of buddy.c.
  * Frames that reclaim won are shared by all CPUs: somebody waits for them.
  * Also references and the page lock.
- * Depends on lock, percpu; reclaims through reclaim.h when asked to.
+ * Depends on lock, percpu; reclaims through vmscan.h when asked to.
  */
 #include "mm/page.h"
 
@@ -14,13 +14,17 @@
 #include "kernel/smp.h"
 #include "mm/buddy.h"
 #include "mm/lru.h"
+#include "mm/memcg.h"
 #include "mm/mm_debug.h"
 #include "mm/node.h"
-#include "mm/reclaim.h"
+#include "mm/vmscan.h"
 
 #define PCP_BATCH 32
 #define PCP_HIGH 96
 #define SHARED_HIGH 64
+/* Direct reclaim: frames a call, and calls in vain before it gives up */
+#define RECLAIM_TARGET 32U
+#define RECLAIM_RETRIES 16
 
 /* Set to fill freed frames with junk (debugging). */
 #ifndef PAGE_JUNK
@@ -154,12 +158,18 @@ static struct page *take_near(unsigned node, unsigned order, unsigned flags,
 static struct page *take_slow(unsigned node, unsigned order, unsigned flags)
 {
     enum page_wmark mark = flags & PAGE_ALLOC_RESERVE ? WMARK_NONE : WMARK_MIN;
-    struct page *page = take_near(node, order, flags, mark);
+    struct page *page;
 
-    for (unsigned tries = 0;
-         page == NULL && (flags & PAGE_ALLOC_RECLAIM) && tries < 8; tries++) {
-        if (reclaim_direct(32) == 0) {
-            sched_yield();
+    kswapd_wake(node, flags & PAGE_ALLOC_THISNODE);
+    page = take_near(node, order, flags, mark);
+    for (unsigned retries = RECLAIM_RETRIES; page == NULL &&
+                                             (flags & PAGE_ALLOC_RECLAIM) &&
+                                             !task_killed(current());) {
+        if (vmscan_direct(RECLAIM_TARGET << order) == 0) {
+            if (retries-- == 0) {
+                break;
+            }
+            sched_yield(); /* others may be at what we want */
         }
         page = take_near(node, order, flags, mark);
     }
@@ -190,6 +200,7 @@ struct page *page_alloc_node(unsigned node, unsigned order, unsigned flags)
     page->mapping = NULL;
     page->index = 0;
     page->private = 0;
+    page->memcg = 0;
     if (flags & PAGE_ALLOC_ZERO) {
         memset(page_address(page), 0, PAGE_SIZE << order);
     }
@@ -215,6 +226,9 @@ static void make_free(struct page *page, unsigned order)
               (unsigned)atomic_load(&page->count), page_mapcount(page));
     }
     mm_debug_free(page, order);
+    if (page->memcg != 0) {
+        memcg_uncharge(page, order);
+    }
     atomic_store_explicit(&page->flags, 0, memory_order_relaxed);
     atomic_store_explicit(&page->count, 0, memory_order_relaxed);
     page->mapping = NULL;

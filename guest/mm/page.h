@@ -34,7 +34,7 @@ enum page_flag {
     PG_SWAPCACHE = 1 << 3,  /* page->private is a swap entry */
     PG_ANON = 1 << 4,       /* page->mapping is a struct anon_family */
     PG_SHMEM = 1 << 5,      /* page->mapping is a struct shmem */
-    PG_LRU = 1 << 6,        /* on a list of its shard */
+    PG_LRU = 1 << 6,        /* on an LRU list */
     PG_ACTIVE = 1 << 7,     /* ... the active one */
     PG_REFERENCED = 1 << 8, /* second chance */
     PG_RESERVED = 1 << 9,   /* never given to or by the allocator */
@@ -57,7 +57,7 @@ struct page {
     _Atomic int32_t mapcount; /* user PTEs that map it */
     uint8_t order;            /* of the block it heads */
     uint8_t node;             /* [init] memory node */
-    uint16_t shard;           /* LRU shard it belongs to */
+    uint16_t memcg;           /* group it is charged to; 0: the root */
     struct list lru;          /* LRU, free list or the owner's private list */
     void *mapping;       /* struct anon_family or struct shmem; slab class */
     uint64_t index;      /* page offset in the mapping */

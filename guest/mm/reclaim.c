@@ -12,6 +12,8 @@
 #include "mm/counters.h"
 #include "mm/like.h"
 #include "mm/lru.h"
+#include "mm/migrate.h"
+#include "mm/node.h"
 #include "mm/page.h"
 #include "mm/rmap.h"
 #include "mm/shmem.h"
@@ -24,7 +26,9 @@ struct free_batch {
     struct list pages;
 };
 
-enum verdict { PAGE_FREED, PAGE_KEEP, PAGE_ACTIVATE };
+enum verdict { PAGE_FREED, PAGE_KEEP, PAGE_ACTIVATE, PAGE_DEMOTE };
+
+_Atomic bool reclaim_demotion_enabled;
 
 static void free_batch_pages(struct free_batch *batch)
 {
@@ -82,7 +86,8 @@ static bool discard(struct page *page)
 }
 
 /* The page is locked. PAGE_FREED: its count is 0 and nobody finds it. */
-static enum verdict shrink_page(struct page *page, bool ignore_references)
+static enum verdict shrink_page(struct page *page, bool ignore_references,
+                                bool demote)
 {
     bool young;
 
@@ -98,6 +103,9 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
             page_set(page, PG_REFERENCED);
             return PAGE_KEEP;
         }
+    }
+    if (demote) {
+        return PAGE_DEMOTE;
     }
     if (page_test(page, PG_ANON) && !page_test(page, PG_SWAPCACHE) &&
         !page_is_lazyfree(page)) {
@@ -130,56 +138,101 @@ static enum verdict shrink_page(struct page *page, bool ignore_references)
     return PAGE_KEEP;
 }
 
-unsigned reclaim_pages(struct list *pages, bool ignore_references)
+/* Cold pages of a node that has a slower one behind it. */
+static int demotion_target(unsigned node, const struct scan_control *sc)
 {
-    struct free_batch batch = {.n = 0, .pages = LIST_INIT(batch.pages)};
-    unsigned freed = 0;
-    bool nested = current()->tlb_ubc.in_reclaim;
+    if (sc->no_demotion || !atomic_load_explicit(&reclaim_demotion_enabled,
+                                                 memory_order_relaxed)) {
+        return -1;
+    }
+    return node_demotion_target(node);
+}
 
-    current()->tlb_ubc.in_reclaim = true;
-    counter_inc(pageout_calls);
+struct shrink {
+    struct scan_control *sc;
+    struct free_batch batch;
+    bool demote;         /* pages may go to demoted instead */
+    struct list demoted; /* isolated, still mapped */
+};
+
+/* One isolated page; it is freed, or on demoted, or back on the LRU. */
+static void shrink_one(struct shrink *s, struct page *page)
+{
+    enum verdict verdict = PAGE_KEEP;
+
+    if (page_trylock(page)) {
+        verdict = shrink_page(page, s->sc->ignore_references, s->demote);
+        page_unlock(page);
+        if (verdict == PAGE_FREED) {
+            s->sc->reclaimed++;
+            list_append(&s->batch.pages, &page->lru);
+            if (++s->batch.n == mm_like.free_batch) {
+                free_batch_flush(&s->batch, true);
+            }
+            return;
+        }
+        if (verdict == PAGE_DEMOTE) {
+            list_append(&s->demoted, &page->lru);
+            return;
+        }
+    }
+    /* Nobody may need it any more: who let go last found it locked. */
+    swap_cache_try_drop(page);
+    lru_putback(page, verdict == PAGE_ACTIVATE);
+}
+
+static void shrink_all(struct shrink *s, struct list *pages)
+{
     while (!list_empty(pages)) {
         struct page *page = page_of_node(pages->next);
-        enum verdict verdict = PAGE_KEEP;
 
         list_remove(&page->lru);
         preempt_point();
-        if (page_trylock(page)) {
-            verdict = shrink_page(page, ignore_references);
-            if (verdict == PAGE_FREED) {
-                page_unlock(page);
-                freed++;
-                list_append(&batch.pages, &page->lru);
-                if (++batch.n == mm_like.free_batch) {
-                    free_batch_flush(&batch, true);
-                }
-                continue;
-            }
-            page_unlock(page);
-        }
-        /* Nobody may need it any more: who let go last found it locked. */
-        swap_cache_try_drop(page);
-        lru_putback(page, verdict == PAGE_ACTIVATE);
+        shrink_one(s, page);
     }
-    free_batch_flush(&batch, false);
-    current()->tlb_ubc.in_reclaim = nested;
-    return freed;
 }
 
-unsigned reclaim_direct(unsigned n)
+void reclaim_list(struct list *pages, unsigned node, struct scan_control *sc)
 {
-    struct list pages;
-    unsigned freed = 0;
+    struct shrink s = {.sc = sc, .batch = {.n = 0}};
+    bool nested = current()->tlb_ubc.in_reclaim;
+    int target = demotion_target(node, sc);
 
-    if (current()->tlb_ubc.in_reclaim) {
-        return 0;
-    }
-    for (unsigned round = 0; round < 16 && freed < n; round++) {
-        list_init(&pages);
-        if (lru_isolate_cold(&pages, 32) == 0) {
-            break;
+    list_init(&s.batch.pages);
+    list_init(&s.demoted);
+    s.demote = target >= 0;
+    current()->tlb_ubc.in_reclaim = true;
+    counter_inc(pageout_calls);
+    shrink_all(&s, pages);
+    if (!list_empty(&s.demoted)) {
+        sc->reclaimed += migrate_demote(&s.demoted, (unsigned)target);
+        /* The slower node is full: then to swap, if there is need. */
+        s.demote = false;
+        if (!sc->proactive) {
+            shrink_all(&s, &s.demoted);
+        } else {
+            migrate_putback(&s.demoted);
         }
-        freed += reclaim_pages(&pages, round >= 8);
     }
-    return freed;
+    free_batch_flush(&s.batch, false);
+    current()->tlb_ubc.in_reclaim = nested;
+}
+
+unsigned reclaim_pages(struct list *pages)
+{
+    struct scan_control sc = {.ignore_references = true, .no_demotion = true};
+
+    while (!list_empty(pages)) {
+        struct list run = LIST_INIT(run);
+        unsigned node = page_of_node(pages->next)->node;
+
+        while (!list_empty(pages) && page_of_node(pages->next)->node == node) {
+            struct list *first = pages->next;
+
+            list_remove(first);
+            list_append(&run, first);
+        }
+        reclaim_list(&run, node, &sc);
+    }
+    return sc.reclaimed;
 }

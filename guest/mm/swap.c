@@ -12,6 +12,7 @@
 #include "mm/compress.h"
 #include "mm/counters.h"
 #include "mm/lru.h"
+#include "mm/memcg.h"
 #include "mm/mm_debug.h"
 #include "mm/page.h"
 #include "mm/swap_store.h"
@@ -385,6 +386,18 @@ static void read_data(const struct swap_slot *slot, void *dst)
     }
 }
 
+/* Charged to whoever wants it back, as Linux does without swap accounting. */
+static struct page *user_page(unsigned flags)
+{
+    struct page *page = page_alloc(0, flags);
+
+    if (page != NULL && !memcg_charge(page, flags)) {
+        page_free(page, 0);
+        return NULL;
+    }
+    return page;
+}
+
 struct page *swap_in_page(uint64_t entry, bool *out_no_memory)
 {
     struct swap_slot *slot = slot_of(entry);
@@ -393,7 +406,7 @@ struct page *swap_in_page(uint64_t entry, bool *out_no_memory)
 
     /* Mostly it must be read in: a guess spares looking twice. */
     if (__atomic_load_n(&slot->cache, __ATOMIC_RELAXED) == NULL) {
-        fresh_page = page_alloc(0, 0);
+        fresh_page = user_page(0);
         if (fresh_page != NULL) {
             page_trylock(fresh_page);
         }
@@ -422,7 +435,7 @@ struct page *swap_in_page(uint64_t entry, bool *out_no_memory)
             return fresh_page;
         }
         spin_unlock(lock);
-        fresh_page = page_alloc(0, PAGE_ALLOC_RECLAIM);
+        fresh_page = user_page(PAGE_ALLOC_RECLAIM);
         if (fresh_page == NULL) {
             *out_no_memory = true;
             return NULL;

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory groups: the memory part of Linux's control groups, version 2. Every
+ * process belongs to one; the pages that it touches first are charged to the
+ * group and to those above it, but not to the root. A group has a limit, and a
+ * pair of LRU lists (lru.h) per node.
+ *
+ * Groups live in a fixed table and are never freed: a removed one is used again
+ * when its last page is gone, so whoever walks the table needs no lock. The
+ * tree (names, parents, who is in use) changes under memcg_lock.
+ */
+#ifndef MM_MEMCG_H
+#define MM_MEMCG_H
+
+#include <stdatomic.h>
+
+#include "kernel/lock.h"
+#include "kernel/types.h"
+#include "mm/lru.h"
+#include "mm/page.h"
+
+#define MEMCG_MAX 64
+#define MEMCG_NAME 64
+#define MEMCG_NO_LIMIT (INT64_MAX >> PAGE_SHIFT) /* in pages: "max" */
+
+struct process;
+
+struct memcg {
+    uint16_t id;                 /* [init] index in the table; 0 is the root */
+    _Atomic bool used;           /* [memcg_lock] has pages, lists or a name */
+    bool online;                 /* [memcg_lock] not removed */
+    struct memcg *parent;        /* [memcg_lock] NULL: the root */
+    char name[MEMCG_NAME];       /* [memcg_lock] last part of the path */
+    _Atomic int32_t procs;       /* processes in it */
+    _Atomic int64_t usage;       /* pages charged, to groups below it too */
+    _Atomic int64_t max;         /* pages */
+    _Atomic uint64_t events_max; /* charges that met the limit */
+    _Atomic uint64_t events_oom; /* ... and failed */
+    _Atomic uint64_t events_oom_kill; /* processes killed for it */
+    struct lruvec lruvecs[MAX_NODES];
+};
+
+extern struct memcg memcgs[MEMCG_MAX];
+extern struct mutex memcg_lock;
+
+void memcg_init(void);
+
+static inline struct memcg *memcg_root(void)
+{
+    return &memcgs[0];
+}
+static inline struct memcg *memcg_of(const struct page *page)
+{
+    return &memcgs[page->memcg];
+}
+/* The next group in use that is top or below it; NULL begins and ends. */
+struct memcg *memcg_next(const struct memcg *top, struct memcg *last);
+
+/* --- pages; thread context, no locks but mmap_lock --- */
+/*
+ * Charges a fresh block to the group of the current process; reclaims from the
+ * group that is at its limit if the allocation's flags allow. False: over.
+ */
+bool memcg_charge(struct page *page, unsigned flags);
+/* page_free() does it. */
+void memcg_uncharge(struct page *page, unsigned order);
+/* The charge goes with the contents; neither is on an LRU list. */
+void memcg_move_charge(struct page *from, struct page *to);
+/* The pages of a block that is cut up, beside the first. */
+void memcg_split(struct page *head, unsigned pages);
+
+/* --- processes --- */
+void memcg_enter(struct process *process, struct memcg *group);
+void memcg_leave(struct process *process);
+/* The current process is killed for want of memory. */
+void memcg_note_oom_kill(void);
+
+/* --- the tree; memcg_lock held --- */
+struct memcg *memcg_child(struct memcg *parent, const char *name);
+/* 0, -EEXIST, -ENOMEM, -EINVAL, -ENAMETOOLONG. */
+int memcg_make(struct memcg *parent, const char *name);
+/* 0, -EBUSY. */
+int memcg_remove(struct memcg *group);
+
+/* Without the lock: sets memory.max and reclaims down to it. */
+void memcg_set_max(struct memcg *group, int64_t pages);
+
+#endif
