@@ -98,6 +98,7 @@ struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
     vcpu->events = vm->events;
     vcpu->counters = events_counters(vm->events, id);
     uv_mutex_init(&vcpu->inval_lock);
+    uv_mutex_init(&vcpu->power_lock);
     if (problem) {
         g_set_error(error, VM_ERROR, VM_ERROR_USAGE,
                     "--tlb-sets %u --tlb-ways %u --walk-cache %u: %s", tlb.sets,
@@ -148,6 +149,7 @@ void vcpu_free(struct vcpu *vcpu)
     }
     inval_queue_free(vcpu->inval);
     uv_mutex_destroy(&vcpu->inval_lock);
+    uv_mutex_destroy(&vcpu->power_lock);
     g_free(vcpu);
 }
 
@@ -187,13 +189,21 @@ void vcpu_request(struct vcpu *vcpu, uint32_t requests)
 
 bool vcpu_power_on(struct vcpu *vcpu, gva_t entry, uint64_t context)
 {
-    if (atomic_load(&vcpu->powered)) {
+    bool was_on;
+
+    /* Of several that start it at once, one does, with its own entry. */
+    uv_mutex_lock(&vcpu->power_lock);
+    was_on = atomic_load(&vcpu->powered);
+    if (!was_on) {
+        vcpu->boot_entry = entry;
+        vcpu->boot_context = context;
+        atomic_store(&vcpu->reset_pending, true);
+        atomic_store(&vcpu->powered, true);
+    }
+    uv_mutex_unlock(&vcpu->power_lock);
+    if (was_on) {
         return false;
     }
-    vcpu->boot_entry = entry;
-    vcpu->boot_context = context;
-    atomic_store(&vcpu->reset_pending, true);
-    atomic_store(&vcpu->powered, true);
     vcpu->vm->sched->ops->wake(vcpu->vm->sched, vcpu);
     return true;
 }

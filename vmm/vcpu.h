@@ -153,7 +153,11 @@ struct vcpu {
     _Atomic bool on_worker; /* written under sched->lock */
     _Atomic bool powered;   /* ON for PSCI and for invalidations */
 
-    /* Written by CPU_ON while powered is false; read by the next run. */
+    /*
+     * Written by CPU_ON while powered is false, under the lock, as is powered
+     * then; read by the next run. The vCPU clears powered without the lock.
+     */
+    uv_mutex_t power_lock;
     gva_t boot_entry;
     uint64_t boot_context;
     _Atomic bool reset_pending;

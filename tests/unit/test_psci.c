@@ -150,10 +150,23 @@ START_TEST(affinity_info_checks_level_and_passes_the_answer)
     ck_assert_int_eq(call(0xc4000004, 0x1f0f, 0, 0), 2);
     ck_assert_uint_eq(m.mpidr, 0x1f0f);
     ck_assert_int_eq(call(0xc4000004, 0x1f0f, 4, 0), -2);
-    ck_assert_int_eq(call(0xc4000004, 0x1f0f, 1ull << 32, 0), -2);
     ck_assert_uint_eq(m.infos, 1);
     ck_assert_int_eq(call(0xc4000004, 0, 3, 0), 2);
     ck_assert_uint_eq(m.level, 3);
+}
+END_TEST
+
+START_TEST(arguments_of_32_bits_are_lower_halves_in_the_64_bit_form_too)
+{
+    ck_assert_int_eq(call(0xc4000001, 0x5eed000000001234ull, 0, 0), 0);
+    ck_assert_uint_eq(m.suspends, 1);
+    ck_assert_int_eq(call(0xc4000001, 0x5eed000080000000ull, 0, 0), -2);
+    ck_assert_uint_eq(m.suspends, 1);
+    ck_assert_int_eq(call(0xc4000004, 0x1f0f, 0x5eed000000000001ull, 0), 0);
+    ck_assert_uint_eq(m.infos, 1);
+    ck_assert_uint_eq(m.level, 1);
+    ck_assert_int_eq(call(0xc4000004, 0x1f0f, 0x5eed000000000004ull, 0), -2);
+    ck_assert_uint_eq(m.infos, 1);
 }
 END_TEST
 
@@ -230,6 +243,8 @@ int main(void)
     tcase_add_test(tc, cpu_on_in_32_bit_form_uses_the_lower_halves);
     tcase_add_test(tc, cpu_on_refuses_reserved_mpidr_bits_and_odd_entries);
     tcase_add_test(tc, affinity_info_checks_level_and_passes_the_answer);
+    tcase_add_test(
+        tc, arguments_of_32_bits_are_lower_halves_in_the_64_bit_form_too);
     tcase_add_test(tc, cpu_off_reaches_the_calling_cpu_only);
     tcase_add_test(tc, cpu_suspend_is_standby_and_power_down_is_refused);
     tcase_add_test(tc, system_off_and_reset_reach_the_machine);

@@ -80,18 +80,18 @@ static int psci_cpu_on(const struct psci_ops *ops, void *opaque, uint64_t mpidr,
 }
 
 static int psci_affinity_info(const struct psci_ops *ops, void *opaque,
-                              uint64_t mpidr, uint64_t level)
+                              uint64_t mpidr, uint32_t level)
 {
     if (!mpidr_is_valid(mpidr) || level > AFFINITY_LEVEL_MAX) {
         return PSCI_INVALID_PARAMETERS;
     }
-    return ops->affinity_info(opaque, mpidr, (unsigned)level);
+    return ops->affinity_info(opaque, mpidr, level);
 }
 
 static int psci_cpu_suspend(const struct psci_ops *ops, void *opaque,
-                            unsigned cpu, uint64_t power_state)
+                            unsigned cpu, uint32_t power_state)
 {
-    if ((power_state & (POWER_STATE_BAD | ~0xffffffffull)) != 0) {
+    if ((power_state & POWER_STATE_BAD) != 0) {
         return PSCI_INVALID_PARAMETERS;
     }
     ops->cpu_suspend(opaque, cpu);
@@ -101,20 +101,21 @@ static int psci_cpu_suspend(const struct psci_ops *ops, void *opaque,
 static int psci_dispatch(const struct psci_ops *ops, void *opaque, unsigned cpu,
                          uint32_t fn, const uint64_t arg[3])
 {
+    /* power_state and the affinity level have 32 bits in both forms. */
     switch (fn) {
     case PSCI_FN_VERSION:
         return PSCI_VERSION_1_1;
     case PSCI_FN_FEATURES:
         return psci_features((uint32_t)arg[0]);
     case PSCI_FN_CPU_SUSPEND:
-        return psci_cpu_suspend(ops, opaque, cpu, arg[0]);
+        return psci_cpu_suspend(ops, opaque, cpu, (uint32_t)arg[0]);
     case PSCI_FN_CPU_OFF:
         ops->cpu_off(opaque, cpu);
         return PSCI_SUCCESS;
     case PSCI_FN_CPU_ON:
         return psci_cpu_on(ops, opaque, arg[0], arg[1], arg[2]);
     case PSCI_FN_AFFINITY_INFO:
-        return psci_affinity_info(ops, opaque, arg[0], arg[1]);
+        return psci_affinity_info(ops, opaque, arg[0], (uint32_t)arg[1]);
     case PSCI_FN_MIGRATE_INFO_TYPE:
         return MIGRATE_NOT_REQUIRED;
     case PSCI_FN_SYSTEM_OFF:
