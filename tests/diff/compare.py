@@ -3,8 +3,8 @@
 """Runs one program here and on QEMU: is all that it sees the same?
 
   compare.py --shootdown PROGRAM --qemu PROGRAM --image FILE
-             [--seed N] [--first N] [--tables N] [--timeout S]
-             [--show N] [--operations N] [--options=WORDS]
+             [--seed N] [--first N] [--tables N] [--cpus N]
+             [--timeout S] [--show N] [--operations N] [--options=WORDS]
              [--document FILE]
 
 The image is one of this folder's: it makes random operations from a seed, in
@@ -39,17 +39,21 @@ LEAF_BITS = {"AP1": 6, "AP2": 7, "AF": 10, "nG": 11, "DBM": 51, "PXN": 53,
 
 
 def commands(options, words):
-    """name -> command that runs the image with these bootargs"""
+    """name -> command that runs the image with these bootargs; one host thread
+    each: CPUs that wait for each other are slow where it has few cores"""
+    named = "--engine" in options.options or "--workers" in options.options
+    workers = [] if named else ["--workers", "1"]
     return {
         "shootdown": [
             options.shootdown, "run", "--kernel", options.image, "--cpus",
-            "1", "--mem", "512M", "--timeout", "0", "--append", words,
-            *options.options.split()],
+            str(options.cpus), *workers, "--mem", "512M", "--timeout", "0",
+            "--append", words, *options.options.split()],
         "qemu": [
             options.qemu, "-M", "virt,gic-version=3", "-cpu", "max", "-smp",
-            "1", "-m", "512M", "-accel", "tcg,thread=single", "-display",
-            "none", "-monitor", "none", "-serial", "stdio", "-nic", "none",
-            "-no-reboot", "-kernel", options.image, "-append", words],
+            str(options.cpus), "-m", "512M", "-accel", "tcg,thread=single",
+            "-display", "none", "-monitor", "none", "-serial", "stdio",
+            "-nic", "none", "-no-reboot", "-kernel", options.image, "-append",
+            words],
     }
 
 
@@ -269,6 +273,15 @@ OUTCOMES = (("done", ["done"]),
             ("not made", ["skipped"]))
 
 
+def columns(seen):
+    """(name, keys) of each: the outcomes of the MMU's program have names here,
+    those of others are names"""
+    found = {key: None for outcomes in seen.values() for key in outcomes}
+    if any(key in found for _, keys in OUTCOMES for key in keys):
+        return OUTCOMES
+    return [(key, [key]) for key in found]
+
+
 def document(options, program, operations, different, seconds, seen):
     """Replaces what is between the program's marks in the file."""
     version = subprocess.run([options.qemu, "--version"],
@@ -279,15 +292,16 @@ def document(options, program, operations, different, seconds, seen):
         f"{options.first + options.tables - 1}, QEMU {version}: "
         f"**{operations:,} operations, {different:,} tables differ.** "
         f"{seconds['shootdown']:.0f} s here, {seconds['qemu']:.0f} s on QEMU."]
+    outcomes_shown = columns(seen)
     if seen:
         lines += [
-            "", " | ".join(["| operation"] + [name for name, _ in OUTCOMES]) +
-            " |",
-            "|---" * (len(OUTCOMES) + 1) + "|"]
-    known = {key for _, keys in OUTCOMES for key in keys}
+            "", " | ".join(["| operation"] +
+                           [name for name, _ in outcomes_shown]) + " |",
+            "|---" * (len(outcomes_shown) + 1) + "|"]
+    known = {key for _, keys in outcomes_shown for key in keys}
     for kind, outcomes in seen.items():
         row = [sum(outcomes.get(key, 0) for key in keys)
-               for _, keys in OUTCOMES]
+               for _, keys in outcomes_shown]
         lines.append(f"| {kind} | " + " | ".join(map(str, row)) + " |")
         for key in outcomes.keys() - known:
             lines.append(f"| {kind}, {key} | {outcomes[key]} |")
@@ -311,6 +325,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--cpus", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=60,
                         help="seconds for each machine")
     parser.add_argument("--show", type=int, default=1,

@@ -17,10 +17,9 @@ static bool same(const char *a, const char *b)
     return *a == *b;
 }
 
-/* The value of the property "bootargs", wherever it is; "" if nowhere. */
-static const char *bootargs(const uint8_t *fdt)
+const char *words_property(const char *name)
 {
-    const uint8_t *p, *names;
+    const uint8_t *fdt = (const uint8_t *)boot_x0, *p, *names;
 
     if (!fdt || be32(fdt) != 0xd00dfeed) {
         return "";
@@ -40,7 +39,7 @@ static const char *bootargs(const uint8_t *fdt)
         } else if (token == 3) { /* a property */
             uint32_t size = be32(p);
 
-            if (same((const char *)names + be32(p + 4), "bootargs")) {
+            if (same((const char *)names + be32(p + 4), name)) {
                 return (const char *)p + 8;
             }
             p += 8 + ((size + 3) & ~3u);
@@ -73,5 +72,5 @@ uint64_t words_number(const char *words, const char *name, uint64_t otherwise)
 
 const char *words_get(void)
 {
-    return bootargs((const uint8_t *)boot_x0);
+    return words_property("bootargs");
 }

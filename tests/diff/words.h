@@ -5,6 +5,9 @@
 
 #include "guest.h"
 
+/* The first property of that name in the device tree, whichever node has it;
+ * "" if none has. Needs boot_x0. */
+const char *words_property(const char *name);
 /* The device tree's bootargs; "" if there are none. Needs boot_x0. */
 const char *words_get(void);
 /* The number after NAME= in words, or `otherwise`. */
