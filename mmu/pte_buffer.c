@@ -182,6 +182,19 @@ unsigned pte_buffer_show_oldest(struct pte_buffer *buf)
     return pte_buffer_show(buf, 0);
 }
 
+unsigned pte_buffer_show_alone(struct pte_buffer *buf, gpa_t pa)
+{
+    for (unsigned i = 0; i < buf->count; i++) {
+        if (buf->slot[i].store.pa == pa) {
+            memmove(&buf->slot[i], &buf->slot[i + 1],
+                    (buf->count - i - 1) * sizeof(buf->slot[i]));
+            buf->count--;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 unsigned pte_buffer_show_address(struct pte_buffer *buf, gpa_t pa)
 {
     mark_others_at(buf, pa, UINT32_MAX);

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "choice/minimize.h"
 #include "choice/source.h"
@@ -17,6 +16,7 @@
 #include "obs/step_table.h"
 #include "obs/symbols.h"
 #include "options.h"
+#include "progress.h"
 
 #define STEPS_MORE 1000u
 
@@ -32,8 +32,7 @@ struct minimizing {
     uint64_t finding;
     uint64_t runs;
     uint64_t shown_preemptions; /* with --verbose, not on a terminal */
-    gint64 shown_us;            /* when progress was last printed */
-    bool is_terminal;
+    struct progress progress;
 };
 
 static void run_candidate(void *opaque, const struct choice_entry *entries,
@@ -61,10 +60,9 @@ static void show_progress(void *opaque, uint64_t runs, uint64_t preemptions,
                           uint64_t steps, const char *pass)
 {
     struct minimizing *m = opaque;
-    gint64 now = g_get_monotonic_time();
 
     m->runs = runs;
-    if (m->options->verbose && !m->is_terminal &&
+    if (m->options->verbose && !m->progress.is_on &&
         preemptions != m->shown_preemptions) {
         m->shown_preemptions = preemptions;
         fprintf(stderr,
@@ -72,14 +70,10 @@ static void show_progress(void *opaque, uint64_t runs, uint64_t preemptions,
                 " steps (%s)\n",
                 runs, preemptions, steps, pass);
     }
-    if (!m->is_terminal || now - m->shown_us < G_USEC_PER_SEC / 5) {
-        return;
-    }
-    m->shown_us = now;
-    fprintf(stderr,
-            "\r%6" PRIu64 " runs: %" PRIu64 " preemptions, %" PRIu64
-            " steps (%s)\033[K",
-            runs, preemptions, steps, pass);
+    progress_text(&m->progress,
+                  "%6" PRIu64 " runs: %" PRIu64 " preemptions, %" PRIu64
+                  " steps (%s)",
+                  runs, preemptions, steps, pass);
 }
 
 static bool prepare(struct minimizing *m, const struct schedule *schedule,
@@ -165,9 +159,7 @@ static int report(struct minimizing *m, struct schedule *small,
     struct schedule *again = run_small(m, small, result);
     int status = EXIT_FINE;
 
-    if (m->is_terminal) {
-        fprintf(stderr, "\r\033[K");
-    }
+    progress_clear(&m->progress);
     if (!m->options->quiet) {
         printf("%" PRIu64 " preemptions, %" PRIu64 " steps (from %" PRIu64
                ", %" PRIu64 ") in %" PRIu64 " runs\n",
@@ -193,8 +185,7 @@ int cmd_minimize(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
     struct minimize_options o = {0};
-    struct minimizing m = {.options = &o,
-                           .is_terminal = isatty(STDERR_FILENO) != 0};
+    struct minimizing m = {.options = &o};
     struct minimize_ops ops = {.run = run_candidate, .progress = show_progress};
     struct minimize_result result;
     struct schedule *schedule = NULL;
@@ -205,7 +196,7 @@ int cmd_minimize(int argc, char **argv)
         !prepare(&m, schedule, &error)) {
         status = cli_fail(error);
     } else {
-        m.is_terminal = m.is_terminal && !o.quiet;
+        progress_init(&m.progress, !o.quiet);
         ops.vcpus = m.config->cpus;
         ops.max_runs = o.max_runs;
         minimize(schedule, &ops, &m, &result);

@@ -198,6 +198,26 @@ START_TEST(an_address_is_shown_with_all_its_stores)
 }
 END_TEST
 
+START_TEST(one_store_can_show_alone)
+{
+    store(A, Y, 1);
+    store(A, X, 1);
+    store(A, X, 2);
+    store(A, Z, 1);
+    /* Nothing that is older, but for the same word one after the other. */
+    ck_assert_uint_eq(pte_buffer_show_alone(buf, X), 1);
+    ck_assert_uint_eq(seen(B, X), 1);
+    ck_assert_uint_eq(seen(B, Y), 0);
+    ck_assert_uint_eq(pte_buffer_show_alone(buf, X), 1);
+    ck_assert_uint_eq(pte_buffer_show_alone(buf, X), 0);
+    ck_assert_uint_eq(seen(B, X), 2);
+    ck_assert_uint_eq(seen(B, Z), 0);
+    ck_assert_uint_eq(pte_buffer_pending(buf), 2);
+    ck_assert_uint_eq(pte_buffer_at(buf, 0)->pa, Y);
+    ck_assert_uint_eq(pte_buffer_at(buf, 1)->pa, Z);
+}
+END_TEST
+
 START_TEST(a_writer_that_is_no_vcpu_is_seen_at_once)
 {
     store(A, X, 1);
@@ -344,6 +364,7 @@ int main(void)
     tcase_add_test(tc, a_drain_takes_along_what_was_observed);
     tcase_add_test(tc, a_store_takes_along_what_its_writer_had_observed);
     tcase_add_test(tc, an_address_is_shown_with_all_its_stores);
+    tcase_add_test(tc, one_store_can_show_alone);
     tcase_add_test(tc, a_writer_that_is_no_vcpu_is_seen_at_once);
     tcase_add_test(tc, pending_stores_are_counted_and_listed_by_age);
     tcase_add_test(tc, a_copy_goes_on_like_the_original);

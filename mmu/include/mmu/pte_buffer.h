@@ -84,6 +84,11 @@ unsigned pte_buffer_drain_all(struct pte_buffer *buf);
 unsigned pte_buffer_show_oldest(struct pte_buffer *buf);
 /* The one that pte_buffer_at() gives for `index`, and what comes with it. */
 unsigned pte_buffer_show(struct pte_buffer *buf, unsigned index);
+/*
+ * The oldest to this word and nothing else: for a caller that sees barriers,
+ * and knows that nothing orders it after what else is hidden.
+ */
+unsigned pte_buffer_show_alone(struct pte_buffer *buf, gpa_t pa);
 /* All to this word. */
 unsigned pte_buffer_show_address(struct pte_buffer *buf, gpa_t pa);
 
