@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "litmus/explore.h"
@@ -19,6 +18,7 @@
 #include "litmus/report.h"
 #include "litmus/test.h"
 #include "litmus/verdicts.h"
+#include "progress.h"
 
 #define DIRECTORY_DEPTH_MAX 16u
 
@@ -35,7 +35,7 @@ struct litmus_run {
     struct litmus_verdicts *verdicts;
     GPtrArray *files; /* char * */
     struct litmus_bounds bounds;
-    bool is_terminal;
+    struct progress progress;
     guint scores[LITMUS_VIOLATES + 1];
     guint failed, incomplete;
     guint reachable, reached; /* of the class ALLOWED-REACHABLE */
@@ -155,17 +155,10 @@ static void work(void *opaque, guint job, GString *out)
 
 /* --- the whole --- */
 
-static void clear_line(const struct litmus_run *run)
-{
-    if (run->is_terminal) {
-        fprintf(stderr, "\r\033[K");
-    }
-}
-
 static void complain(struct litmus_run *run, const char *path, const char *what)
 {
     run->failed++;
-    clear_line(run);
+    progress_clear(&run->progress);
     fprintf(stderr, "shootdown: %s%s%s\n", path ? path : "", path ? ": " : "",
             what);
     if (run->options->json) {
@@ -204,19 +197,17 @@ static void finished(void *opaque, guint job, const char *text, int status)
         run->reached += reachable && seen;
     }
     if (!run->options->quiet || score == LITMUS_VIOLATES) {
-        clear_line(run);
+        progress_clear(&run->progress);
         fputs(rest + 1, stdout);
         fflush(stdout);
     }
 }
 
-static void progress(void *opaque, guint done)
+static void tell_progress(void *opaque, guint done)
 {
-    const struct litmus_run *run = opaque;
+    struct litmus_run *run = opaque;
 
-    if (run->is_terminal) {
-        fprintf(stderr, "\r%u of %u tests", done, run->files->len);
-    }
+    progress_bar(&run->progress, done, run->files->len, "tests");
 }
 
 static void summarize(const struct litmus_run *run)
@@ -341,7 +332,7 @@ static bool prepare(struct litmus_run *run, GError **error)
 
 int cmd_litmus(int argc, char **argv)
 {
-    static const struct pool_ops ops = {work, finished, progress};
+    static const struct pool_ops ops = {work, finished, tell_progress};
     const struct litmus_bounds usual = LITMUS_BOUNDS_DEFAULT;
     struct litmus_options o = {
         .workers = 1,
@@ -350,8 +341,7 @@ int cmd_litmus(int argc, char **argv)
         .random_runs = (gint64)usual.random_runs,
         .seed = (gint64)usual.seed,
     };
-    struct litmus_run run = {.options = &o,
-                             .is_terminal = isatty(STDERR_FILENO) != 0};
+    struct litmus_run run = {.options = &o};
     g_autoptr(GError) error = NULL;
     int status = EXIT_FINE;
 
@@ -366,11 +356,12 @@ int cmd_litmus(int argc, char **argv)
             .seed = (uint64_t)o.seed,
             .naive = o.naive,
         };
+        progress_init(&run.progress, !o.quiet);
         if (!pool_run(&ops, &run, run.files->len, (unsigned)o.workers,
                       &error)) {
             status = cli_fail(error);
         } else {
-            clear_line(&run);
+            progress_clear(&run.progress);
             summarize(&run);
             status = run.failed                    ? EXIT_ENVIRONMENT
                      : run.scores[LITMUS_VIOLATES] ? EXIT_BUG_FOUND

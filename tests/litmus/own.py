@@ -22,7 +22,7 @@ NOTICED = {
     'tlbi-nothing': {'own-unmap', 'own-unmap-self', 'own-bystander'},
     'broadcast-lost': {'own-unmap', 'own-bystander'},
     'own-not-flushed': {'own-unmap-self'},
-    'faulting-cached': {'own-map'},
+    'faulting-cached': {'own-map', 'own-map-dmb'},
     'wrong-completer': {'own-bystander'},
     'ish-as-nsh': {'own-unmap', 'own-bystander'},
     # There is one table and one ASID, and more waiting than needed is allowed.

@@ -7,9 +7,10 @@ score.py DATA RESULTS [--list]
 DATA is a directory with herd-states.json and herd-verdicts.tsv; RESULTS the
 JSON lines. Prints figures for each tier, and what disagrees: states outside the
 model's (but for those in which one access faulted twice and in two ways, since
-models bound how often it is tried again), forbidden or not always required outcomes, outcomes that an in-order
-machine could show and this one did not. Exit status 1: there was a state
-outside, a violation, or a test that failed.
+models bound how often it is tried again), forbidden or not always required
+outcomes, outcomes and states that an in-order machine could show and this one
+did not. Exit status 1: there was a state outside, a violation, or a test that
+failed.
 """
 import argparse
 import collections
@@ -44,7 +45,8 @@ def main():
     parser.add_argument('data')
     parser.add_argument('results')
     parser.add_argument('--list', action='store_true',
-                        help='name every reachable outcome that was not seen')
+                        help='name every outcome and state in order that was '
+                        'not seen, and every search that was cut off')
     args = parser.parse_args()
     with open(os.path.join(args.data, 'herd-states.json')) as f:
         model = json.load(f)
@@ -73,7 +75,7 @@ def main():
             bad = True
         states = model.get(name, {})
         known = {normal(s) for s in states.get('states') or []}
-        inorder = {normal(s) for s in states.get('inorder_states') or []}
+        inorder = {normal(s): s for s in states.get('inorder_states') or []}
         seen = {normal(s['state']) for s in result['states']}
         outside = {s for s in seen - known if not retries(s)}
         if known:
@@ -82,8 +84,13 @@ def main():
                 len(seen - known) - len(outside)
             tier['states seen'] += len(seen & known)
             tier['states in order'] += len(inorder)
-            tier['in-order states seen'] += len(seen & inorder)
-            tier['not in order, seen'] += len((seen & known) - inorder)
+            tier['in-order states seen'] += len(seen & inorder.keys())
+            tier['not in order, seen'] += len((seen & known) - inorder.keys())
+            for state in sorted(inorder.keys() - seen, key=sorted):
+                if args.list:
+                    print('unseen state:', name, inorder[state].strip())
+        if args.list and not result['complete']:
+            print('cut off:', name, result['extent'])
         if known and outside:
             tier['tests with states outside'] += 1
             bad = True

@@ -155,6 +155,66 @@ START_TEST(columns_labels_and_handlers_are_told_apart)
 }
 END_TEST
 
+/* r: orders earlier stores, c: completes all, a: acquires, f: may fail, w:
+ * will write. */
+static const struct {
+    const char *insn, *marks;
+} ordered[] = {
+    {"DSB ISH", "rc"},
+    {"DSB SY", "rc"},
+    {"dsb st", "r"},
+    {"DSB ISHST", "r"},
+    {"DSB LD", ""},
+    {"DSB ISHLD", ""},
+    {"DSB NSH", ""},
+    {"DSB NSHST", ""},
+    {"DSB #11", "rc"},
+    {"DMB ISH", "r"},
+    {"DMB ST", "r"},
+    {"DMB LD", ""},
+    {"ISB", ""},
+    {"STR X1,[X2]", "w"},
+    {"STLR X1,[X2]", "rw"},
+    {"STXR W3,X1,[X2]", "f"},
+    {"STLXR W3,X1,[X2]", "rf"},
+    {"LDR X1,[X2]", ""},
+    {"LDAR X1,[X2]", "a"},
+    {"LDAPR X1,[X2]", "a"},
+    {"LDAXR X1,[X2]", "a"},
+    {"LDXR X1,[X2]", ""},
+    {"LDADD X1,X3,[X2]", "w"},
+    {"LDADDA X1,X3,[X2]", "aw"},
+    {"LDADDL X1,X3,[X2]", "rw"},
+    {"LDCLRALB W1,W3,[X2]", "raw"},
+    {"STSETL X1,[X2]", "rw"},
+    {"SWPAL X1,X3,[X2]", "raw"},
+    {"SWPH W1,W3,[X2]", "w"},
+    {"CAS X1,X3,[X2]", ""},
+    {"CASAL X1,X3,[X2]", "ra"},
+    {"CASPL X0,X1,X4,X5,[X2]", "r"},
+};
+
+START_TEST(what_an_instruction_orders_is_read_off_it)
+{
+    g_autofree char *text = g_strdup_printf(
+        "AArch64 T\n{}\n P0 ;\n %s ;\nexists (0:X0=1)", ordered[_i].insn);
+    GError *error = NULL;
+    struct litmus_test *t = litmus_parse(text, "t", &error);
+    const struct litmus_insn *insn;
+    g_autofree char *marks = NULL;
+
+    ck_assert_msg(t != NULL, "%s", error ? error->message : "");
+    insn = t->thread[0].code->pdata[0];
+    marks =
+        g_strdup_printf("%s%s%s%s%s", insn->orders_stores ? "r" : "",
+                        insn->completes ? "c" : "", insn->acquires ? "a" : "",
+                        insn->may_fail ? "f" : "", insn->must_write ? "w" : "");
+    ck_assert_msg(strcmp(marks, ordered[_i].marks) == 0, "%s: %s, not %s",
+                  ordered[_i].insn, marks, ordered[_i].marks);
+    litmus_test_free(t);
+}
+END_TEST
+
 START_TEST(a_condition_is_a_formula_over_places)
 {
     struct litmus_test *t = parsed(CONDITION(
@@ -312,6 +372,8 @@ int main(void)
     tcase_add_test(tcase, every_way_to_write_an_initial_value_is_read);
     tcase_add_test(tcase, the_header_says_who_handles_what);
     tcase_add_test(tcase, columns_labels_and_handlers_are_told_apart);
+    tcase_add_loop_test(tcase, what_an_instruction_orders_is_read_off_it, 0,
+                        (int)G_N_ELEMENTS(ordered));
     tcase_add_test(tcase, a_condition_is_a_formula_over_places);
     tcase_add_loop_test(tcase, what_is_wrong_is_told_with_line_and_column, 0,
                         (int)G_N_ELEMENTS(bad));

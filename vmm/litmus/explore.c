@@ -3,9 +3,9 @@
  * The search; see explore.h.
  *
  * A run asks at each state what happens next: which thread executes its next
- * instruction, or which vCPU applies what it owes. Runs begin again from the
- * snapshot and repeat the choices of the one before up to the last that has an
- * alternative left. A state that was seen before ends a run: everything that
+ * instruction, or what else happens (explore_events.c). Runs begin again from
+ * the snapshot and repeat the choices of the one before up to the last that has
+ * an alternative left. A state that was seen before ends a run: everything that
  * can follow has been or will be tried from there.
  */
 #include "litmus/explore.h"
@@ -14,38 +14,15 @@
 
 #include "choice/source.h"
 #include "error.h"
+#include "litmus/explore_priv.h"
 #include "litmus/search.h"
 #include "litmus/state.h"
 
-/* Choices of one run, and steps that no other thread can see, in a row. */
+/* Choices of one run. */
 #define DEPTH_MAX 4000u
-#define LOCAL_MAX 1000u
 #define CLOCK_EVERY 256u /* runs */
-/* Of the naive search: a fill and a loss of each page, for each thread. */
-#define CANDIDATES_MAX                                                         \
-    (2 * LITMUS_THREADS_MAX * (LITMUS_VARS_MAX + 1) + LITMUS_VARS_MAX)
-
-/* What a candidate is about, beside steps (CHOICE_EVENT_UNKNOWN). */
-#define EVENT_APPLY CHOICE_EVENT_TLBI
-#define EVENT_TOUCH CHOICE_EVENT_PTE_STORE
-#define EVENT_FILL CHOICE_EVENT_NOTE
-#define EVENT_LOSS CHOICE_EVENT_FAULT
 
 /* --- the exploration --- */
-
-struct explorer {
-    struct litmus_machine *m;
-    struct choice_stream stream;
-    struct search *search; /* NULL: random runs */
-    GHashTable *seen;      /* struct litmus_hash */
-    GHashTable *finals;    /* text -> struct litmus_final */
-    /* Variables that each thread may access, a bit each. */
-    uint64_t reach[LITMUS_THREADS_MAX];
-    bool reach_grew;
-    uint64_t runs, cut, steps;
-    bool too_long; /* a run was given up */
-    bool naive;
-};
 
 static guint hash_of(gconstpointer key)
 {
@@ -101,190 +78,26 @@ static void find_reach(struct explorer *e)
     }
 }
 
-/* Nobody else can see or change what this instruction does. */
-static bool is_local(struct explorer *e, unsigned thread,
-                     const struct litmus_insn *insn)
-{
-    return insn->kind == LITMUS_LOCAL ||
-           (insn->kind == LITMUS_DSB && !e->m->inject &&
-            !litmus_is_waited_for(e->m, thread));
-}
-
-/*
- * The descriptor of `var` is about to change: the last moment at which its
- * present value can be cached. A fill any earlier would be the same one, as
- * long as no invalidation comes in between, and then it would be lost.
- */
-static void offer_fills(struct explorer *e, unsigned var, int except)
-{
-    for (unsigned t = 0; t < e->m->test->threads; t++) {
-        bool can_fill;
-
-        if ((int)t == except || !(e->reach[t] >> var & 1) ||
-            litmus_is_over(e->m, t)) {
-            continue;
-        }
-        if (litmus_cached(e->m, t, var, &can_fill) != LITMUS_FRESH &&
-            can_fill && choice(&e->stream, CHOICE_prefetch, 2)) {
-            litmus_evict(e->m, t, var);
-            litmus_fill(e->m, t, var);
-        }
-    }
-}
-
-/* What the hardware does just before the thread's next instruction. */
-static void take_liberties(struct explorer *e, unsigned thread,
-                           const struct litmus_insn *insn)
-{
-    int var, pte;
-    bool can_fill;
-
-    litmus_target(e->m, thread, &var, &pte);
-    if (pte >= 0 && insn->writes) {
-        offer_fills(e, (unsigned)pte, -1);
-    }
-    if (var < 0) {
-        return;
-    }
-    if (!(e->reach[thread] >> var & 1)) {
-        e->reach[thread] |= UINT64_C(1) << var;
-        e->reach_grew = true;
-    }
-    if (litmus_cached(e->m, thread, (unsigned)var, &can_fill) == LITMUS_STALE &&
-        choice(&e->stream, CHOICE_evict, 2)) {
-        litmus_evict(e->m, thread, (unsigned)var);
-    }
-    if (litmus_is_managed(e->m, thread, (unsigned)var)) {
-        offer_fills(e, (unsigned)var, (int)thread);
-    }
-}
-
-static bool step(struct explorer *e, unsigned thread,
-                 const struct litmus_insn *insn)
-{
-    if (insn->kind == LITMUS_ACCESS && !e->naive) {
-        take_liberties(e, thread, insn);
-    }
-    e->steps++;
-    return litmus_step(e->m, thread);
-}
-
-/* Threads that only compute do so at once. False: given up, or failed. */
-static bool run_local(struct explorer *e)
-{
-    unsigned count = 0;
-
-    for (unsigned t = 0; t < e->m->test->threads; t++) {
-        const struct litmus_insn *insn;
-
-        while ((insn = litmus_next(e->m, t)) && is_local(e, t, insn)) {
-            if (++count > LOCAL_MAX) {
-                e->too_long = true;
-                return false;
-            }
-            if (!step(e, t, insn)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* A fill and a loss of one page in one TLB, wherever they change anything. */
-static unsigned gather_naively(struct explorer *e, unsigned thread,
-                               unsigned var, struct choice_candidate *can)
-{
-    struct choice_candidate what = {.vcpu = thread, .object = var};
-    bool can_fill;
-    enum litmus_cached is = litmus_cached(e->m, thread, var, &can_fill);
-    unsigned n = 0;
-
-    if (is == LITMUS_ABSENT && can_fill) {
-        what.event = EVENT_FILL;
-        can[n++] = what;
-    }
-    if (is != LITMUS_ABSENT) {
-        what.event = EVENT_LOSS;
-        can[n++] = what;
-    }
-    return n;
-}
-
-/* What can happen next: a step of each thread, then liberties. 0: the end. */
-static unsigned gather(struct explorer *e, struct choice_candidate *can)
-{
-    struct litmus_machine *m = e->m;
-    unsigned n = 0;
-
-    for (unsigned t = 0; t < m->test->threads; t++) {
-        if (!litmus_is_over(m, t)) {
-            can[n++] = (struct choice_candidate){.vcpu = t};
-        }
-    }
-    for (unsigned t = 0; n && t < m->test->threads; t++) {
-        if (litmus_owes(m, t) && !litmus_is_over(m, t)) {
-            can[n++] =
-                (struct choice_candidate){.vcpu = t, .event = EVENT_APPLY};
-        }
-    }
-    for (unsigned i = 0; n && i < m->test->vars; i++) {
-        /* Whoever does it, it is the same; descriptors do not tell. */
-        for (unsigned t = 0; t < m->test->threads; t++) {
-            if (e->reach[t] >> i & 1 && litmus_can_touch(m, t, i) &&
-                n < CANDIDATES_MAX) {
-                can[n++] = (struct choice_candidate){
-                    .vcpu = t, .event = EVENT_TOUCH, .object = i};
-                break;
-            }
-        }
-    }
-    for (unsigned t = 0; n && e->naive && t < m->test->threads; t++) {
-        for (unsigned i = 0; i < m->test->vars; i++) {
-            n += gather_naively(e, t, i, &can[n]);
-        }
-    }
-    return n;
-}
-
-static bool happen(struct explorer *e, const struct choice_candidate *what)
-{
-    switch (what->event) {
-    case EVENT_APPLY:
-        litmus_apply(e->m, what->vcpu);
-        return true;
-    case EVENT_TOUCH:
-        litmus_touch(e->m, what->vcpu, (unsigned)what->object);
-        return true;
-    case EVENT_FILL:
-        litmus_fill(e->m, what->vcpu, (unsigned)what->object);
-        return true;
-    case EVENT_LOSS:
-        litmus_evict(e->m, what->vcpu, (unsigned)what->object);
-        return true;
-    default:
-        return step(e, what->vcpu, litmus_next(e->m, what->vcpu));
-    }
-}
-
 enum ending { ENDED, CUT, FAILED };
 
 /* One run from the beginning. */
 static enum ending run(struct explorer *e)
 {
     struct litmus_machine *m = e->m;
-    struct choice_candidate can[CANDIDATES_MAX];
+    struct choice_candidate can[EXPLORE_CANDIDATES];
 
     for (;;) {
         unsigned n, chosen;
 
-        if (!e->naive && !run_local(e)) {
+        if (!e->naive && !explore_run_local(e)) {
             return m->problem ? FAILED : CUT;
         }
         if (e->search && search_is_new(e->search) && see(e)) {
             return CUT;
         }
-        n = gather(e, can);
+        n = explore_gather(e, can);
         if (n == 0) {
+            explore_settle(e);
             return ENDED;
         }
         if (e->stream.count > DEPTH_MAX) {
@@ -292,7 +105,8 @@ static enum ending run(struct explorer *e)
             return CUT;
         }
         chosen = n == 1 ? 0 : choice_vcpu(&e->stream, can, n);
-        if (!happen(e, &can[chosen])) {
+        e->stored_by = -1;
+        if (!explore_happen(e, &can[chosen])) {
             return FAILED;
         }
     }
@@ -402,7 +216,7 @@ bool litmus_explore(struct litmus_machine *m,
                     const struct litmus_bounds *bounds,
                     struct litmus_outcomes *out, GError **error)
 {
-    struct explorer e = {.m = m, .naive = bounds->naive};
+    struct explorer e = {.m = m, .naive = bounds->naive, .stored_by = -1};
     gint64 start = g_get_monotonic_time();
     GHashTableIter iter;
     gpointer final;

@@ -180,6 +180,11 @@ static void make_boot_values(struct litmus_machine *m, unsigned thread)
     }
 }
 
+uint64_t *litmus_descriptor_place(struct litmus_machine *m, unsigned var)
+{
+    return ram_word(m, litmus_table_pa(LITMUS_VARS) + var * sizeof(uint64_t));
+}
+
 /* --- construction --- */
 
 static void find_registers(struct litmus_machine *m, unsigned thread)
@@ -219,7 +224,8 @@ static bool configure(struct litmus_machine *m, GError **error)
     }
     hw_set_profile(&m->config->hw, HW_PROFILE_EAGER);
     m->config->hw.mode[HW_defer] = HW_ON;
-    m->config->hw.mode[HW_dbm] = HW_ON; /* TCR says for whom */
+    m->config->hw.mode[HW_pte_delay] = HW_ON; /* until litmus_show() */
+    m->config->hw.mode[HW_dbm] = HW_ON;       /* TCR says for whom */
     m->config->hw.mode[HW_walk_cache] = HW_ON;
     return true;
 }
@@ -291,6 +297,10 @@ struct litmus_machine *litmus_machine_new(const struct litmus_test *test,
     m->image = image;
     m->inject = inject;
     m->taken = g_array_new(FALSE, TRUE, sizeof(struct litmus_taken));
+    for (unsigned i = 0; i < LITMUS_THREADS_MAX; i++) {
+        m->applied[i] =
+            g_array_new(FALSE, FALSE, sizeof(struct litmus_applied));
+    }
     if (!build(m, error)) {
         litmus_machine_free(m);
         return NULL;
@@ -303,6 +313,11 @@ void litmus_machine_reset(struct litmus_machine *m)
     snapshot_restore(m->snapshot);
     g_array_set_size(m->taken, 0);
     memset(m->exceptions, 0, sizeof(m->exceptions));
+    memset(m->update, 0, sizeof(m->update));
+    memset(m->began, 0, sizeof(m->began));
+    for (unsigned i = 0; i < LITMUS_THREADS_MAX; i++) {
+        g_array_set_size(m->applied[i], 0);
+    }
     g_clear_pointer(&m->problem, g_free);
 }
 
@@ -318,6 +333,9 @@ void litmus_machine_free(struct litmus_machine *m)
     vm_free(m->vm);
     events_free(m->events);
     vm_config_free(m->config);
+    for (unsigned i = 0; i < LITMUS_THREADS_MAX; i++) {
+        g_array_unref(m->applied[i]);
+    }
     g_array_unref(m->taken);
     g_free(m->problem);
     g_free(m);

@@ -30,6 +30,19 @@ struct litmus_taken {
     enum litmus_fault_kind kind;
 };
 
+/* Hardware has updated a descriptor for an access, but nobody sees it yet. */
+struct litmus_update {
+    bool pending;
+    unsigned thread;
+    uint64_t now;
+};
+
+/* A TLBI in the thread's queue that it has applied, before older ones. */
+struct litmus_applied {
+    uint32_t issuer;
+    uint64_t ticket;
+};
+
 struct litmus_machine {
     const struct litmus_test *test;
     const struct litmus_image *image;
@@ -45,6 +58,9 @@ struct litmus_machine {
     uint32_t registers[LITMUS_THREADS_MAX];
     uint64_t exceptions[LITMUS_THREADS_MAX]; /* seen so far */
     GArray *taken;                           /* struct litmus_taken */
+    struct litmus_update update[LITMUS_VARS_MAX];
+    GArray *applied[LITMUS_THREADS_MAX]; /* struct litmus_applied */
+    bool began[LITMUS_THREADS_MAX];      /* see litmus_begin_store() */
     char *problem; /* why the run is not one of this test, or NULL */
 
     /* Of the step that runs. */
@@ -70,9 +86,14 @@ const struct litmus_insn *litmus_next(struct litmus_machine *m,
 /* Executes it, and the frame's part of a fault. False: see problem. */
 bool litmus_step(struct litmus_machine *m, unsigned thread);
 
-/* The thread's vCPU owes invalidations to others. */
-bool litmus_owes(struct litmus_machine *m, unsigned thread);
-void litmus_apply(struct litmus_machine *m, unsigned thread);
+/*
+ * The numbers of the TLBIs that the thread's vCPU has to apply, in any order;
+ * of equal ones the oldest only. Returns how many were written to `out`.
+ */
+unsigned litmus_owed(struct litmus_machine *m, unsigned thread, unsigned *out,
+                     unsigned room);
+/* Applies one of them. */
+void litmus_apply(struct litmus_machine *m, unsigned thread, unsigned number);
 /* Somebody has not applied yet what a DSB of this thread would wait for. */
 bool litmus_is_waited_for(struct litmus_machine *m, unsigned thread);
 
@@ -93,14 +114,47 @@ void litmus_fill(struct litmus_machine *m, unsigned thread, unsigned var);
 bool litmus_can_touch(struct litmus_machine *m, unsigned thread, unsigned var);
 void litmus_touch(struct litmus_machine *m, unsigned thread, unsigned var);
 
+/* Its exclusive monitor is lost, which may happen at any time. */
+bool litmus_has_monitor(struct litmus_machine *m, unsigned thread);
+void litmus_lose_monitor(struct litmus_machine *m, unsigned thread);
+
+/* --- what others do not see yet; machine_late.c --- */
+
+/*
+ * A store to the descriptor that the walks of all but its thread do not see.
+ * Loads do see it.
+ */
+bool litmus_is_hidden(struct litmus_machine *m, unsigned var,
+                      unsigned *out_thread);
+/* The oldest one becomes visible. */
+void litmus_show(struct litmus_machine *m, unsigned var);
+/*
+ * Hardware has updated the descriptor for an access that the thread has made;
+ * nobody sees the update, loads included.
+ */
+bool litmus_is_late(struct litmus_machine *m, unsigned var,
+                    unsigned *out_thread);
+/* It becomes visible. */
+void litmus_update(struct litmus_machine *m, unsigned var);
+/*
+ * Hardware sets the dirty state for the store that the thread makes next; the
+ * translation stays in use until it is made.
+ */
+bool litmus_can_begin_store(struct litmus_machine *m, unsigned thread);
+void litmus_begin_store(struct litmus_machine *m, unsigned thread);
+/*
+ * The thread's next instruction is ordered after something that is not
+ * visible yet, or after a store that has begun: litmus_show(),
+ * litmus_update() or that store first.
+ */
+bool litmus_must_wait(struct litmus_machine *m, unsigned thread);
+
 /*
  * Which variable's page, or whose descriptor, the thread's next access is to;
  * -1: neither.
  */
 void litmus_target(struct litmus_machine *m, unsigned thread, int *out_var,
                    int *out_pte);
-/* Hardware may change the descriptor on an access to the page. */
-bool litmus_is_managed(struct litmus_machine *m, unsigned thread, unsigned var);
 
 /* --- what is --- */
 

@@ -57,6 +57,7 @@ static void hash_tlb(struct litmus_machine *m, unsigned thread,
     for (unsigned i = 0; inval_peek(vcpu->inval, i, &item); i++) {
         mix(h, item.issuer);
         mix(h, item.op.va | (uint64_t)item.op.kind | (uint64_t)item.op.asid);
+        mix(h, litmus_is_applied(m, thread, &item));
     }
 }
 
@@ -67,6 +68,26 @@ static void hash_memory(struct litmus_machine *m, struct litmus_hash *h)
             mix(h, litmus_variable_value(m, i, e));
         }
         mix(h, litmus_descriptor(m, i));
+    }
+}
+
+/* Of one word after the other: order between words does not count. */
+static void hash_late(struct litmus_machine *m, struct litmus_hash *h)
+{
+    const struct pte_buffer *hidden = m->vm->det->hidden;
+    const struct pte_store *store;
+
+    for (unsigned i = 0; i < m->test->vars; i++) {
+        gpa_t pa = litmus_table_pa(LITMUS_VARS) + i * sizeof(uint64_t);
+
+        for (unsigned k = 0; (store = pte_buffer_at(hidden, k)) != NULL; k++) {
+            if (store->pa == pa) {
+                mix(h, store->writer + UINT64_C(1));
+                mix(h, store->old);
+            }
+        }
+        mix(h, m->update[i].pending ? m->update[i].thread + UINT64_C(1) : 0);
+        mix(h, m->update[i].pending ? m->update[i].now : 0);
     }
 }
 
@@ -98,8 +119,10 @@ struct litmus_hash litmus_state_hash(struct litmus_machine *m)
     for (unsigned i = 0; i < m->test->threads; i++) {
         hash_registers(m, i, &h);
         hash_tlb(m, i, &h);
+        mix(&h, m->began[i]);
     }
     hash_memory(m, &h);
+    hash_late(m, &h);
     hash_faults(m, &h);
     return h;
 }

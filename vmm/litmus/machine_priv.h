@@ -27,6 +27,15 @@ static inline gva_t litmus_page_va(unsigned var)
     return LITMUS_VARS_VA + (gva_t)var * LITMUS_PAGE;
 }
 
+/* The descriptor's place in memory; to be written. */
+uint64_t *litmus_descriptor_place(struct litmus_machine *m, unsigned var);
+/* As it is in memory where litmus_step() begins, before and after it. */
+void litmus_note_update(struct litmus_machine *m, unsigned thread, unsigned var,
+                        uint64_t before, uint64_t after);
+/* The TLBI `item` in the thread's queue was applied before older ones. */
+bool litmus_is_applied(struct litmus_machine *m, unsigned thread,
+                       const struct inval_item *item);
+
 /* The first problem of a run stays. Takes the text. */
 void litmus_problem(struct litmus_machine *m, char *text);
 /*

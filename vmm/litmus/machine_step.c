@@ -170,9 +170,22 @@ static void note_fault(struct litmus_machine *m, unsigned thread,
 bool litmus_step(struct litmus_machine *m, unsigned thread)
 {
     const struct litmus_area *area;
+    struct det *det = m->vm->det;
+    uint64_t before = 0;
+    int var, pte;
 
+    litmus_target(m, thread, &var, &pte);
+    if (var >= 0) {
+        before = litmus_descriptor(m, (unsigned)var);
+    }
+    det->hidden_since = det->steps; /* when it shows is litmus_show()'s */
     if (!litmus_run_to_slot(m, thread, false)) {
         return false;
+    }
+    m->began[thread] = false;
+    if (var >= 0) {
+        litmus_note_update(m, thread, (unsigned)var, before,
+                           litmus_descriptor(m, (unsigned)var));
     }
     area = area_of(m, thread);
     if (area->count != m->exceptions[thread]) {
@@ -184,14 +197,17 @@ bool litmus_step(struct litmus_machine *m, unsigned thread)
 
 /* --- liberties --- */
 
-bool litmus_owes(struct litmus_machine *m, unsigned thread)
+bool litmus_has_monitor(struct litmus_machine *m, unsigned thread)
 {
-    return inval_pending(m->vm->vcpu[thread]->inval) != 0;
+    const struct vcpu *vcpu = m->vm->vcpu[thread];
+
+    return vcpu->monitor.armed &&
+           exclusive_state_holds(m->vm->exclusives, &vcpu->monitor);
 }
 
-void litmus_apply(struct litmus_machine *m, unsigned thread)
+void litmus_lose_monitor(struct litmus_machine *m, unsigned thread)
 {
-    liberty_apply(m->vm->det, m->vm->vcpu[thread]);
+    exclusive_state_clear(&m->vm->vcpu[thread]->monitor);
 }
 
 bool litmus_is_waited_for(struct litmus_machine *m, unsigned thread)
@@ -249,16 +265,6 @@ void litmus_fill(struct litmus_machine *m, unsigned thread, unsigned var)
     } else {
         translate_prefetch(vcpu, litmus_page_va(var));
     }
-}
-
-bool litmus_is_managed(struct litmus_machine *m, unsigned thread, unsigned var)
-{
-    const struct regime *regime = &m->vm->vcpu[thread]->regime;
-    uint64_t desc = litmus_descriptor(m, var);
-
-    return desc & DESC_VALID &&
-           ((regime->ha && !(desc & DESC_AF)) ||
-            (regime->hd && desc & DESC_DBM && desc & DESC_AP_READ_ONLY));
 }
 
 bool litmus_can_touch(struct litmus_machine *m, unsigned thread, unsigned var)

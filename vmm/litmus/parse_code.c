@@ -100,6 +100,45 @@ static void read_address(struct litmus_insn *insn)
     }
 }
 
+/* Which accesses, and in which domain; a number: all, everywhere. */
+static void read_barrier(struct litmus_insn *insn, const char *operand)
+{
+    g_autofree char *text = g_ascii_strup(operand, -1);
+    const char *name = g_strstrip(text);
+    bool is_narrow = g_str_has_prefix(name, "NSH");
+    bool loads = g_str_has_suffix(name, "LD");
+    bool stores = g_str_has_suffix(name, "ST");
+
+    insn->orders_stores = !is_narrow && !loads;
+    insn->completes =
+        insn->kind == LITMUS_DSB && !is_narrow && !loads && !stores;
+}
+
+/* Acquire and release, by the mnemonic. */
+static void read_order(struct litmus_insn *insn, const char *mnemonic)
+{
+    static const char *const acquirers[] = {"LDAR", "LDAPR", "LDAPUR", "LDAX",
+                                            NULL};
+    static const char *const atomics[] = {
+        "SWP",    "CASP",   "CAS",    "LDADD",  "LDCLR",  "LDEOR", "LDSET",
+        "LDSMAX", "LDSMIN", "LDUMAX", "LDUMIN", "STADD",  "STCLR", "STEOR",
+        "STSET",  "STSMAX", "STSMIN", "STUMAX", "STUMIN", NULL};
+
+    for (unsigned i = 0; atomics[i]; i++) {
+        if (g_str_has_prefix(mnemonic, atomics[i])) {
+            const char *rest = mnemonic + strlen(atomics[i]);
+
+            insn->acquires = *rest == 'A';
+            insn->orders_stores = rest[*rest == 'A'] == 'L';
+            return;
+        }
+    }
+    insn->acquires = starts(mnemonic, acquirers);
+    insn->orders_stores = g_str_has_prefix(mnemonic, "STL");
+    insn->may_fail =
+        g_str_has_prefix(mnemonic, "STX") || g_str_has_prefix(mnemonic, "STLX");
+}
+
 static void classify(struct litmus_insn *insn)
 {
     static const char *const writers[] = {"ST",    "SWP",   "CAS",   "LDADD",
@@ -112,11 +151,17 @@ static void classify(struct litmus_insn *insn)
         insn->kind = LITMUS_TLBI;
     } else if (strcmp(mnemonic, "DSB") == 0) {
         insn->kind = LITMUS_DSB;
+        read_barrier(insn, insn->text + n);
+    } else if (strcmp(mnemonic, "DMB") == 0) {
+        read_barrier(insn, insn->text + n);
     } else if (strcmp(mnemonic, "AT") == 0) {
         insn->kind = LITMUS_AT;
     } else if (strchr(insn->text, '[')) {
         insn->kind = LITMUS_ACCESS;
         insn->writes = starts(mnemonic, writers);
+        read_order(insn, mnemonic);
+        insn->must_write = insn->writes && !insn->may_fail &&
+                           !g_str_has_prefix(mnemonic, "CAS");
         read_address(insn);
     }
 }

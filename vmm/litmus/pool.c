@@ -11,6 +11,7 @@
 #include "error.h"
 
 #define WORKERS_MAX 256u
+#define TICK_MS 200 /* of progress */
 
 struct worker {
     pid_t pid;
@@ -120,20 +121,22 @@ static bool fill(struct pool *p, GError **error)
 static void collect(struct pool *p)
 {
     struct pollfd fds[WORKERS_MAX];
+    int ready;
 
     for (unsigned i = 0; i < p->count; i++) {
         fds[i] = (struct pollfd){.fd = p->workers[i].fd, .events = POLLIN};
     }
-    if (poll(fds, p->count, -1) < 0) {
+    ready = poll(fds, p->count, p->ops->progress ? TICK_MS : -1);
+    if (p->ops->progress) {
+        p->ops->progress(p->opaque, p->done);
+    }
+    if (ready < 0) {
         return; /* interrupted: once more */
     }
     for (unsigned i = 0; i < p->count; i++) {
         if (fds[i].fd >= 0 && fds[i].revents &&
             read_some(&p->workers[i], p->results)) {
             p->done++;
-            if (p->ops->progress) {
-                p->ops->progress(p->opaque, p->done);
-            }
         }
     }
     while (p->told < p->jobs && p->results[p->told].done) {

@@ -17,7 +17,7 @@ struct pool_ops {
     /* In the parent, in order. text NULL: the child did not come to its end;
      * status as of waitpid(). */
     void (*finished)(void *opaque, guint job, const char *text, int status);
-    /* In the parent, whenever some job is done; may be NULL. */
+    /* In the parent, a few times a second; may be NULL. */
     void (*progress)(void *opaque, guint done);
 };
 

@@ -62,7 +62,15 @@ struct litmus_insn {
     GPtrArray *labels; /* char *, as written */
     unsigned line, column;
     enum litmus_insn_kind kind;
-    bool writes; /* LITMUS_ACCESS */
+    bool writes;     /* LITMUS_ACCESS */
+    bool may_fail;   /* STXR and the like, for no reason */
+    bool must_write; /* unless it faults: no condition */
+    /*
+     * What comes after it in this thread is ordered after: earlier stores
+     * (DMB, DSB, release); also what hardware did for earlier accesses (DSB
+     * of all). acquires: later accesses come after it.
+     */
+    bool orders_stores, completes, acquires;
     /* Of the address [Xbase{, index}{, #offset}]; -1: none. */
     int base, index;
     bool index_is_word;
