@@ -164,9 +164,10 @@ size_t tmpfile_peek(struct inode *inode, void *buf, size_t size,
 /* --- initramfs.c --- */
 void initramfs_init(const void *image, uint64_t size);
 
-/* --- devices.c, procfs.c, sysfs.c: boot --- */
+/* --- devices.c, procfs.c, sysfs.c, cgroupfs.c: boot --- */
 void devices_init(void);
 void procfs_init(void);
 void sysfs_init(void);
+void cgroupfs_init(void);
 
 #endif

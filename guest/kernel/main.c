@@ -80,6 +80,7 @@ static void start_files(void)
     devices_init();
     procfs_init();
     sysfs_init();
+    cgroupfs_init();
 }
 
 /* The last step of boot, in a thread of its own since it may sleep. */

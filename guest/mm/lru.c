@@ -212,6 +212,40 @@ unsigned lru_isolate_list(struct lruvec *v, unsigned list, struct list *out,
     return n;
 }
 
+static bool list_is_active(const struct lruvec *v, unsigned i)
+{
+    if (!mm_like.mglru_lists) {
+        return i == LRU_ACTIVE;
+    }
+    for (unsigned k = 0; k < LRU_MIN_GENS; k++) {
+        if ((v->max_gen - k) % LRU_GENS == i) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void lru_count(struct lruvec *v, struct lru_stat *out)
+{
+    *out = (struct lru_stat){0};
+    spin_lock(&v->lock);
+    for (unsigned i = 0; i < LRU_GENS; i++) {
+        uint64_t *n = list_is_active(v, i) ? &out->active : &out->inactive;
+        struct list *at;
+
+        list_for_each(at, &v->lists[i])
+        {
+            const struct page *page = page_of_node(at);
+            uint64_t pages = 1UL << page->order;
+
+            *n += pages;
+            out->anon += page_test(page, PG_ANON) ? pages : 0;
+            out->shmem += page_test(page, PG_SHMEM) ? pages : 0;
+        }
+    }
+    spin_unlock(&v->lock);
+}
+
 /* --- generations --- */
 
 /* Lock held. Skips empty ones; false: the oldest is one of the youngest. */

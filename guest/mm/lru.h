@@ -40,6 +40,13 @@ void lru_init(struct lruvec *v);
 /* Pages on both lists or all generations. */
 uint64_t lru_size(const struct lruvec *v);
 
+struct lru_stat {
+    uint64_t anon, shmem;      /* pages; the rest is only in swap's cache */
+    uint64_t active, inactive; /* generations: the youngest are active */
+};
+/* Goes through all of the lists. */
+void lru_count(struct lruvec *v, struct lru_stat *out);
+
 /* As a page that was just used for the first time. It is on no list. */
 void lru_add(struct page *page);
 /* Takes the page off with a new reference; false: not on a list. */

@@ -14,11 +14,9 @@
 #define CHARGE_RETRIES 16
 
 struct memcg memcgs[MEMCG_MAX];
-struct mutex memcg_lock;
 
 void memcg_init(void)
 {
-    mutex_init(&memcg_lock);
     for (unsigned i = 0; i < MEMCG_MAX; i++) {
         struct memcg *g = &memcgs[i];
 
@@ -28,7 +26,7 @@ void memcg_init(void)
             lru_init(&g->lruvecs[node]);
         }
     }
-    memcgs[0].online = true;
+    atomic_store(&memcgs[0].online, true);
     atomic_store(&memcgs[0].used, true);
 }
 
@@ -201,77 +199,51 @@ void memcg_note_oom_kill(void)
 
 /* --- the tree --- */
 
-struct memcg *memcg_child(struct memcg *parent, const char *name)
+/* Nobody is below the group, not even a removed group with pages. */
+static bool is_leaf(const struct memcg *group, bool only_online)
 {
     for (unsigned i = 1; i < MEMCG_MAX; i++) {
-        struct memcg *g = &memcgs[i];
+        const struct memcg *g = &memcgs[i];
 
-        if (g->online && g->parent == parent && strcmp(g->name, name) == 0) {
-            return g;
+        if (g->parent == group && atomic_load(&g->used) &&
+            (atomic_load(&g->online) ||
+             (!only_online && atomic_load(&g->usage) != 0))) {
+            return false;
         }
     }
-    return NULL;
+    return true;
 }
 
-/* A removed group whose pages are gone, or one never used. */
-static struct memcg *find_unused(void)
+struct memcg *memcg_make(struct memcg *parent)
 {
     for (unsigned i = 1; i < MEMCG_MAX; i++) {
         struct memcg *g = &memcgs[i];
-        bool has_child = false;
 
-        if (g->online || atomic_load(&g->usage) != 0) {
+        if (atomic_load(&g->online) || atomic_load(&g->usage) != 0 ||
+            !is_leaf(g, false)) {
             continue;
         }
-        for (unsigned j = 1; j < MEMCG_MAX; j++) {
-            has_child |= atomic_load(&memcgs[j].used) &&
-                         memcgs[j].parent == g &&
-                         (memcgs[j].online || atomic_load(&memcgs[j].usage));
-        }
-        if (!has_child) {
-            return g;
-        }
+        atomic_store(&g->used, false);
+        g->parent = parent;
+        atomic_store(&g->max, MEMCG_NO_LIMIT);
+        atomic_store(&g->events_max, 0);
+        atomic_store(&g->events_oom, 0);
+        atomic_store(&g->events_oom_kill, 0);
+        atomic_fetch_add(&g->use, 1);
+        atomic_store(&g->online, true);
+        atomic_store_explicit(&g->used, true, memory_order_release);
+        return g;
     }
     return NULL;
-}
-
-int memcg_make(struct memcg *parent, const char *name)
-{
-    struct memcg *g;
-
-    if (strlen(name) >= MEMCG_NAME) {
-        return -ENAMETOOLONG;
-    }
-    if (memcg_child(parent, name) != NULL) {
-        return -EEXIST;
-    }
-    g = find_unused();
-    if (g == NULL) {
-        return -ENOMEM;
-    }
-    atomic_store(&g->used, false);
-    g->parent = parent;
-    strlcpy(g->name, name, sizeof(g->name));
-    atomic_store(&g->max, MEMCG_NO_LIMIT);
-    atomic_store(&g->events_max, 0);
-    atomic_store(&g->events_oom, 0);
-    atomic_store(&g->events_oom_kill, 0);
-    g->online = true;
-    atomic_store_explicit(&g->used, true, memory_order_release);
-    return 0;
 }
 
 int memcg_remove(struct memcg *group)
 {
-    if (atomic_load(&group->procs) != 0) {
+    if (atomic_load(&group->procs) != 0 || !is_leaf(group, true)) {
         return -EBUSY;
     }
-    for (unsigned i = 1; i < MEMCG_MAX; i++) {
-        if (memcgs[i].online && memcgs[i].parent == group) {
-            return -EBUSY;
-        }
-    }
-    group->online = false; /* its pages are still reclaimed with its parent's */
+    /* What is left of its pages is still reclaimed with its parent's. */
+    atomic_store(&group->online, false);
     return 0;
 }
 

@@ -6,8 +6,9 @@
  * pair of LRU lists (lru.h) per node.
  *
  * Groups live in a fixed table and are never freed: a removed one is used again
- * when its last page is gone, so whoever walks the table needs no lock. The
- * tree (names, parents, who is in use) changes under memcg_lock.
+ * when its last page is gone, so whoever walks the table needs no lock. Names
+ * are those of directories (kernel/cgroupfs.c); groups are made and removed
+ * with tree_lock held for writing.
  */
 #ifndef MM_MEMCG_H
 #define MM_MEMCG_H
@@ -20,17 +21,16 @@
 #include "mm/page.h"
 
 #define MEMCG_MAX 64
-#define MEMCG_NAME 64
 #define MEMCG_NO_LIMIT (INT64_MAX >> PAGE_SHIFT) /* in pages: "max" */
 
 struct process;
 
 struct memcg {
     uint16_t id;                 /* [init] index in the table; 0 is the root */
-    _Atomic bool used;           /* [memcg_lock] has pages, lists or a name */
-    bool online;                 /* [memcg_lock] not removed */
-    struct memcg *parent;        /* [memcg_lock] NULL: the root */
-    char name[MEMCG_NAME];       /* [memcg_lock] last part of the path */
+    _Atomic bool used;           /* [tree_lock] is, or was, a group */
+    _Atomic bool online;         /* [tree_lock] not removed */
+    _Atomic uint32_t use;        /* [tree_lock] how often the place was used */
+    struct memcg *parent;        /* [tree_lock] NULL: the root */
     _Atomic int32_t procs;       /* processes in it */
     _Atomic int64_t usage;       /* pages charged, to groups below it too */
     _Atomic int64_t max;         /* pages */
@@ -41,7 +41,6 @@ struct memcg {
 };
 
 extern struct memcg memcgs[MEMCG_MAX];
-extern struct mutex memcg_lock;
 
 void memcg_init(void);
 
@@ -75,14 +74,11 @@ void memcg_leave(struct process *process);
 /* The current process is killed for want of memory. */
 void memcg_note_oom_kill(void);
 
-/* --- the tree; memcg_lock held --- */
-struct memcg *memcg_child(struct memcg *parent, const char *name);
-/* 0, -EEXIST, -ENOMEM, -EINVAL, -ENAMETOOLONG. */
-int memcg_make(struct memcg *parent, const char *name);
-/* 0, -EBUSY. */
-int memcg_remove(struct memcg *group);
+/* --- tree_lock held for writing --- */
+struct memcg *memcg_make(struct memcg *parent); /* NULL: there are too many */
+int memcg_remove(struct memcg *group);          /* 0, -EBUSY */
 
-/* Without the lock: sets memory.max and reclaims down to it. */
+/* No locks held: sets memory.max and reclaims down to it. */
 void memcg_set_max(struct memcg *group, int64_t pages);
 
 #endif
