@@ -351,7 +351,7 @@ static bool reclaim_page(struct mm *mm)
         return false;
     }
     list_append(&pages, &page->lru);
-    return reclaim_pages(&pages, true) == 1;
+    return reclaim_pages(&pages) == 1;
 }
 
 /* A page of mms address spaces; CPU 1 runs one of them, CPU 2 none, 3 idles. */
