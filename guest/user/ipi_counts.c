@@ -327,7 +327,6 @@ static void parse_options(int argc, char **argv)
 static void start(void)
 {
     helper = shared_map(PAGE);
-    (void)pin_to_cpu(0);
     start_helper();
     others_begin(opt.mode);
     (void)memory_make_group(GROUP);
