@@ -11,6 +11,7 @@
 #include "arch/sysreg.h"
 #include "drivers/pl011.h"
 #include "drivers/timer.h"
+#include "kernel/irqstat.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
 #include "kernel/smp.h"
@@ -207,8 +208,10 @@ static void gic_dispatch(unsigned intid)
         counter_inc(ipi_received);
         smp_handle_sgi(intid);
     } else if (intid == BOARD_TIMER_VIRT_INTID) {
+        irq_count(IRQ_TIMER);
         timer_handle_irq();
     } else if (intid == BOARD_UART_INTID) {
+        irq_count(IRQ_UART);
         pl011_handle_irq();
     } else {
         printk("gic: nobody handles interrupt %u\n", intid);

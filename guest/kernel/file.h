@@ -132,8 +132,4 @@ extern const struct file_ops fifo_file_ops;
 /* The release of its inode. */
 void fifo_release(struct inode *inode);
 
-/* --- procfs.c --- */
-/* A write to /proc/shootdown. */
-int64_t procfs_hook_write(struct inode *inode, const char *text, size_t size);
-
 #endif

@@ -60,7 +60,7 @@ struct inode_ops {
     int (*text)(struct inode *inode, struct text *text);
     /* What was written to it in one call; n or -errno. No lock held. */
     int64_t (*write)(struct inode *inode, const char *bytes, size_t n);
-    /* Where a symbolic link leads; 0 or -errno. */
+    /* Where a symbolic link leads; 0 or -errno. tree_lock is held. */
     int (*link)(struct inode *inode, struct text *text);
     /* The last reference is gone. */
     void (*release)(struct inode *inode);
@@ -146,8 +146,9 @@ void path_put(struct path *path);
 /* Takes tree_lock itself. With a reference. */
 int path_lookup(struct inode *start, const char *name, unsigned flags,
                 struct inode **out);
-/* The absolute name of a directory, or -ENOENT. Takes tree_lock itself. */
-int path_of(struct inode *dir, struct text *out);
+/* The absolute name of an inode, or -ENOENT. Takes tree_lock itself. */
+int path_of(struct inode *inode, struct text *out);
+int path_of_locked(struct inode *inode, struct text *out);
 
 /* --- tmpfile.c: contents of regular files; inode->lock taken inside --- */
 int64_t tmpfile_read(struct inode *inode, uint64_t buf_va, uint64_t size,

@@ -22,8 +22,8 @@ size_t strlcpy(char *dst, const char *src, size_t size);
 bool str_to_u64(const char *s, uint64_t *out_value);
 
 /*
- * Conversions: %d %i %u %x %X %c %s %p %% with l, ll, z, width, precision for
- * %s, and the flags 0 and -. Return the length the whole text would have.
+ * Conversions: %d %i %u %o %x %X %c %s %p %% with l, ll, z, width, precision
+ * for %s, and the flags 0 and -. Return the length the whole text would have.
  */
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list args);
 int snprintf(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -179,33 +179,37 @@ int path_lookup(struct inode *start, const char *name, unsigned flags,
 }
 
 /* Names are collected from the end: first how long, then backwards. */
-int path_of(struct inode *dir, struct text *out)
+int path_of_locked(struct inode *inode, struct text *out)
 {
     size_t len = 0, at;
-    int error = 0;
 
-    rwsem_read_lock(&tree_lock);
-    for (struct inode *i = dir; i != tree_root; i = i->parent) {
+    for (struct inode *i = inode; i != tree_root; i = i->parent) {
         if (i->parent == NULL) {
-            error = -ENOENT;
-            break;
+            return -ENOENT;
         }
         len += strlen(i->name) + 1;
     }
-    if (error == 0) {
-        at = out->len + len;
-        for (size_t i = 0; i < (len == 0 ? 1 : len); i++) {
-            text_append(out, "/", 1);
-        }
-        for (struct inode *i = dir; i != tree_root && !out->failed;
-             i = i->parent) {
-            size_t n = strlen(i->name);
-
-            at -= n;
-            memcpy(out->buf + at, i->name, n);
-            at--; /* its slash is there already */
-        }
+    at = out->len + len;
+    for (size_t i = 0; i < (len == 0 ? 1 : len); i++) {
+        text_append(out, "/", 1);
     }
+    for (struct inode *i = inode; i != tree_root && !out->failed;
+         i = i->parent) {
+        size_t n = strlen(i->name);
+
+        at -= n;
+        memcpy(out->buf + at, i->name, n);
+        at--; /* its slash is there already */
+    }
+    return out->failed ? -ENOMEM : 0;
+}
+
+int path_of(struct inode *inode, struct text *out)
+{
+    int error;
+
+    rwsem_read_lock(&tree_lock);
+    error = path_of_locked(inode, out);
     rwsem_read_unlock(&tree_lock);
-    return out->failed ? -ENOMEM : error;
+    return error;
 }

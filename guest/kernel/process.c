@@ -17,6 +17,7 @@ struct spinlock process_lock = SPINLOCK_INIT(LOCK_process);
 struct process *init_process;
 
 struct list process_list = LIST_INIT(process_list);
+static _Atomic uint32_t forks;
 static int32_t last_tid; /* [lock: process_lock] */
 
 struct process *process_find(int32_t pid)
@@ -88,6 +89,7 @@ struct process *process_new(struct process *parent)
     memcg_enter(process, parent == NULL || parent->memcg == NULL
                              ? memcg_root()
                              : parent->memcg);
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
     flags = spin_lock_irqsave(&process_lock);
     process->pid = tid_new();
     process->parent = parent;
@@ -99,6 +101,26 @@ struct process *process_new(struct process *parent)
     }
     spin_unlock_irqrestore(&process_lock, flags);
     return process;
+}
+
+unsigned process_forks(void)
+{
+    return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+unsigned process_threads(int32_t *out_last)
+{
+    uint64_t flags = spin_lock_irqsave(&process_lock);
+    unsigned n = 0;
+    struct list *at;
+
+    list_for_each(at, &process_list)
+    {
+        n += list_entry(at, struct process, all)->thread_count;
+    }
+    *out_last = last_tid;
+    spin_unlock_irqrestore(&process_lock, flags);
+    return n;
 }
 
 void process_add_thread(struct process *process, struct task *task)

@@ -73,6 +73,9 @@ extern struct list process_list; /* by process->all; [lock: process_lock] */
 /* The first process: loads path and starts it. 0 or -errno. */
 int process_start_init(const char *path, int argc, const char *const *argv);
 struct process *process_new(struct process *parent);
+/* Processes made so far; threads now, and the number given last. */
+unsigned process_forks(void);
+unsigned process_threads(int32_t *out_last);
 /* process_lock held. */
 struct task *process_find_task(int32_t tid);
 struct process *process_find(int32_t pid);

@@ -5,6 +5,7 @@
  * /proc/shootdown: "name value" lines, the totals of abi/counters.inc. Written
  * to, it runs a hook: "ipi CPU COUNT" makes COUNT round trips to that CPU.
  * /proc/shootdown_cpu: the same lines for the CPU that reads it.
+ * /proc/shootdown_cpus: "name value value ...", one value for each CPU.
  */
 #include "kernel/bootargs.h"
 #include "kernel/errno.h"
@@ -13,6 +14,7 @@
 #include "kernel/lock_order.h"
 #include "kernel/panic.h"
 #include "kernel/process.h"
+#include "kernel/procfs.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
 #include "mm/page.h"
@@ -64,26 +66,6 @@ static int lock_order_file_text(struct inode *inode, struct text *text)
     return 0;
 }
 
-static int meminfo_text(struct inode *inode, struct text *text)
-{
-    (void)inode;
-    text_printf(text, "MemTotal: %lu kB\n",
-                page_total_count() * (PAGE_SIZE / 1024));
-    text_printf(text, "MemFree: %lu kB\n",
-                page_free_count() * (PAGE_SIZE / 1024));
-    return 0;
-}
-
-static int stat_text(struct inode *inode, struct text *text)
-{
-    (void)inode;
-    text_printf(text, "cpu 0 0 0 0 0 0 0 0 0 0\n");
-    for (unsigned i = 0; i < cpu_count; i++) {
-        text_printf(text, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
-    }
-    return 0;
-}
-
 static void hook_ipi_nothing(void *arg)
 {
     (void)arg;
@@ -111,7 +93,8 @@ static bool hook_ipi(char *args)
     return true;
 }
 
-int64_t procfs_hook_write(struct inode *inode, const char *text, size_t size)
+static int64_t procfs_hook_write(struct inode *inode, const char *text,
+                                 size_t size)
 {
     char line[64];
 
@@ -130,33 +113,45 @@ int64_t procfs_hook_write(struct inode *inode, const char *text, size_t size)
     return -EINVAL;
 }
 
-static const struct inode_ops shootdown_ops = {.text = shootdown_text,
-                                               .write = procfs_hook_write};
-static const struct inode_ops cmdline_ops = {.text = cmdline_text};
-static const struct inode_ops lock_order_ops = {.text = lock_order_file_text};
-static const struct inode_ops shootdown_cpu_ops = {.text = shootdown_cpu_text};
-static const struct inode_ops meminfo_ops = {.text = meminfo_text};
-static const struct inode_ops stat_ops = {.text = stat_text};
+static int shootdown_cpus_text(struct inode *inode, struct text *text)
+{
+    (void)inode;
+    for (unsigned i = 0; i < ANNOT_COUNTERS; i++) {
+        text_printf(text, "%s", counter_name((enum annot_counter_index)i));
+        for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+            text_printf(text, " %lu", ((const uint64_t *)&counters[cpu])[i]);
+        }
+        text_append(text, "\n", 1);
+    }
+    return 0;
+}
+
+void procfs_add(const char *path, int (*text)(struct inode *, struct text *))
+{
+    struct inode_ops *ops = kmalloc(sizeof(*ops)); /* lives on */
+
+    if (ops != NULL) {
+        ops->text = text;
+    }
+    if (ops == NULL || tree_add(path, S_IFREG | 0444, ops, NULL) == NULL) {
+        panic("no memory for %s", path);
+    }
+}
 
 void procfs_init(void)
 {
-    static const struct {
-        const char *path;
-        const struct inode_ops *ops;
-    } files[] = {
-        {"/proc/cmdline", &cmdline_ops},
-        {"/proc/lock_order", &lock_order_ops},
-        {"/proc/meminfo", &meminfo_ops},
-        {"/proc/shootdown", &shootdown_ops},
-        {"/proc/shootdown_cpu", &shootdown_cpu_ops},
-        {"/proc/stat", &stat_ops},
-    };
+    static const struct inode_ops shootdown_ops = {.text = shootdown_text,
+                                                   .write = procfs_hook_write};
 
-    for (unsigned i = 0; i < ARRAY_SIZE(files); i++) {
-        if (tree_add(files[i].path,
-                     S_IFREG | (files[i].ops->write != NULL ? 0644 : 0444),
-                     files[i].ops, NULL) == NULL) {
-            panic("no memory for %s", files[i].path);
-        }
+    proc_pid_init();
+    if (tree_add("/proc/shootdown", S_IFREG | 0644, &shootdown_ops, NULL) ==
+        NULL) {
+        panic("no memory for /proc/shootdown");
     }
+    procfs_add("/proc/cmdline", cmdline_text);
+    procfs_add("/proc/lock_order", lock_order_file_text);
+    procfs_add("/proc/shootdown_cpu", shootdown_cpu_text);
+    procfs_add("/proc/shootdown_cpus", shootdown_cpus_text);
+    proc_interrupts_init();
+    proc_system_init();
 }

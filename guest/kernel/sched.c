@@ -35,6 +35,7 @@ struct run_queue {
     struct list outgoing;     /* no longer allowed here; [lock] */
     uint64_t tick_at;         /* [own CPU] next tick, UINT64_MAX: none */
     uint64_t tick_programmed; /* [own CPU] tick_at the timer knows of */
+    uint64_t since;           /* [init] when the CPU came up, ns */
     bool in_tick;             /* [own CPU] sched_tick() holds timer_lock */
     _Atomic bool is_idle;     /* a hint for placement */
     struct spinlock timer_lock;
@@ -81,6 +82,8 @@ void sched_init_cpu(struct cpu *cpu, struct task *idle)
     list_init(&rq->timers);
     rq->current = idle;
     rq->idle = idle;
+    rq->since = time_now_ns();
+    idle->run_start = rq->since;
     rq->tick_at = UINT64_MAX;
     rq->tick_programmed = UINT64_MAX;
     cpu->idle = idle;
@@ -109,6 +112,18 @@ unsigned sched_runnable(void)
             !atomic_load_explicit(&run_queues[i].is_idle, memory_order_relaxed);
     }
     return n;
+}
+
+void sched_cpu_times(unsigned cpu, uint64_t *busy_ns, uint64_t *idle_ns)
+{
+    struct run_queue *rq = &run_queues[cpu];
+    uint64_t flags = spin_lock_irqsave(&rq->lock);
+    uint64_t now = time_now_ns();
+
+    *idle_ns = rq->idle->cpu_ns +
+               (rq->current == rq->idle ? now - rq->idle->run_start : 0);
+    *busy_ns = now - rq->since - *idle_ns;
+    spin_unlock_irqrestore(&rq->lock, flags);
 }
 
 /* --- timer --- */

@@ -29,6 +29,8 @@ void sched_tick(void);           /* timer interrupt */
 void sched_reschedule_irq(void); /* SGI_RESCHEDULE */
 /* Runnable tasks of all CPUs, for sysinfo and tests; a snapshot. */
 unsigned sched_runnable(void);
+/* Since the CPU came up, to the nanosecond where its task last changed. */
+void sched_cpu_times(unsigned cpu, uint64_t *busy_ns, uint64_t *idle_ns);
 struct mm;
 /* CPUs whose running task uses mm, each seen under its run-queue lock. */
 void sched_cpus_of_mm(const struct mm *mm, struct cpumask *out);

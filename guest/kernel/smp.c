@@ -16,6 +16,7 @@
 #include "drivers/gic.h"
 #include "drivers/timer.h"
 #include "kernel/board.h"
+#include "kernel/irqstat.h"
 #include "kernel/lib.h"
 #include "kernel/lock_order.h"
 #include "kernel/panic.h"
@@ -151,12 +152,15 @@ void smp_handle_sgi(unsigned intid)
 {
     switch ((enum smp_sgi)intid) {
     case SGI_CALL:
+        irq_count(IRQ_CALL);
         smp_call_serve();
         return;
     case SGI_RESCHEDULE:
+        irq_count(IRQ_RESCHEDULE);
         sched_reschedule_irq();
         return;
     case SGI_STOP:
+        irq_count(IRQ_STOP);
         local_irq_disable();
         for (;;) {
             wfi();

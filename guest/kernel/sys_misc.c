@@ -11,6 +11,7 @@
 #include "kernel/time.h"
 #include "mm/node.h"
 #include "mm/page.h"
+#include "mm/swap.h"
 #include "mm/uaccess.h"
 
 #define RLIMITS 16
@@ -51,6 +52,8 @@ int64_t sys_sysinfo(uint64_t buf_va)
     } info = {.uptime = (int64_t)(time_now_ns() / NSEC_PER_SEC),
               .totalram = page_total_count() * PAGE_SIZE,
               .freeram = page_free_count() * PAGE_SIZE,
+              .totalswap = page_total_count() * PAGE_SIZE,
+              .freeswap = (page_total_count() - swap_used()) * PAGE_SIZE,
               .procs = (uint16_t)sched_runnable(),
               .mem_unit = 1};
 

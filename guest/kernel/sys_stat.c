@@ -68,6 +68,16 @@ static void facts_of(const struct inode *inode, struct facts *out)
     }
 }
 
+/* As user space takes it apart: minor 19..8, major, minor 7..0. */
+static uint64_t user_rdev(uint32_t rdev)
+{
+    if ((rdev & DEVICE_FD) != DEVICE_FD) {
+        return rdev;
+    }
+    return (rdev & 0xff) | (DEVICE_FD >> 8 & 0xfff00) |
+           (uint64_t)(rdev & 0xff00) << 12;
+}
+
 static int64_t stat_to_user(const struct inode *inode, uint64_t stat_va)
 {
     struct facts f;
@@ -78,7 +88,7 @@ static int64_t stat_to_user(const struct inode *inode, uint64_t stat_va)
                             .ino = f.ino,
                             .mode = f.mode,
                             .nlink = f.links,
-                            .rdev = f.rdev,
+                            .rdev = user_rdev(f.rdev),
                             .size = (int64_t)f.size,
                             .blksize = PAGE_SIZE,
                             .blocks = (int64_t)((f.size + 511) / 512)};
@@ -211,7 +221,9 @@ int64_t sys_readlinkat(int64_t dirfd, uint64_t path_va, uint64_t buf_va,
     if (inode_type(inode) != S_IFLNK) {
         result = -EINVAL;
     } else if (inode->ops != NULL && inode->ops->link != NULL) {
+        rwsem_read_lock(&tree_lock);
         result = inode->ops->link(inode, &target);
+        rwsem_read_unlock(&tree_lock);
     } else {
         text_append(&target, inode->data, inode->size);
     }
@@ -315,8 +327,9 @@ int64_t sys_utimensat(int64_t dirfd, uint64_t path_va, uint64_t times_va,
 
 static int64_t statfs_to_user(uint64_t buf_va)
 {
-    uint64_t st[15] = {TMPFS_MAGIC, PAGE_SIZE, page_total_count() / 2,
-                       page_free_count(), page_free_count()};
+    uint64_t blocks = page_total_count() / 2;
+    uint64_t free = min_u64(page_free_count(), blocks);
+    uint64_t st[15] = {TMPFS_MAGIC, PAGE_SIZE, blocks, free, free};
 
     st[8] = NAME_MAX_LEN;
     st[9] = PAGE_SIZE;

@@ -151,6 +151,10 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args_in)
             out_number(&out, next_unsigned(&args, conv.longs), 16, false, lower,
                        &conv);
             break;
+        case 'o':
+            out_number(&out, next_unsigned(&args, conv.longs), 8, false, lower,
+                       &conv);
+            break;
         case 'X':
             out_number(&out, next_unsigned(&args, conv.longs), 16, false, upper,
                        &conv);
