@@ -3,6 +3,7 @@
 #include "kernel/smp.h"
 #include "mm/compress.h"
 #include "mm/ktest_mm.h"
+#include "mm/node.h"
 #include "mm/swap_store.h"
 
 static uint64_t next_random(uint64_t *state)
@@ -131,7 +132,10 @@ static void take_elsewhere(unsigned index, void *arg)
 
 const char *test_shared_frames(void)
 {
-    struct page *first = page_alloc(0, 0), *second = page_alloc(0, 0);
+    /* Of the node of the CPU that will ask, wherever this thread runs. */
+    unsigned node = node_of_cpu(cpu_count < 2 ? 0 : 1);
+    struct page *first = page_alloc_node(node, 0, 0);
+    struct page *second = page_alloc_node(node, 0, 0);
     struct page *other = NULL;
     struct ktest_threads t = {.fn = take_elsewhere, .arg = &other, .n = 1};
     struct page *many[100];
@@ -146,13 +150,13 @@ const char *test_shared_frames(void)
     page_free_shared(first);
     page_free_shared(second);
     KTEST_CHECK(page_free_count() == before + 2);
-    KTEST_CHECK(page_alloc(0, 0) == second);
+    KTEST_CHECK(page_alloc_node(node, 0, 0) == second);
     page_free_shared(second);
     /* A thread's stack is a block of its own size, no single frame. */
     KTEST_CHECK(ktest_threads_start(&t, 1));
     ktest_threads_join(&t);
     KTEST_CHECK(other == second);
-    KTEST_CHECK(page_alloc(0, 0) == first);
+    KTEST_CHECK(page_alloc_node(node, 0, 0) == first);
     /* More than there is room for. */
     for (unsigned i = 0; i < ARRAY_SIZE(many); i++) {
         many[i] = page_alloc(0, 0);
