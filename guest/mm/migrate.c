@@ -21,12 +21,14 @@
  */
 #include "mm/migrate.h"
 
+#include "kernel/bug.h"
 #include "kernel/errno.h"
 #include "kernel/panic.h"
 #include "kernel/sched.h"
 #include "mm/counters.h"
 #include "mm/like.h"
 #include "mm/lru.h"
+#include "mm/mm_debug.h"
 #include "mm/memcg.h"
 #include "mm/page.h"
 #include "mm/rmap.h"
@@ -147,6 +149,7 @@ static enum step move_page(struct page *page, struct page *to)
         return STEP_AGAIN;
     }
     memcg_move_charge(page, to);
+    mm_debug_write_out(page);
     memcpy(page_address(to), page_address(page), PAGE_SIZE);
     rmap_remove_migration(pin, page, to);
     page_unlock(to);
@@ -229,10 +232,13 @@ static int migrate_batch(struct migration *m, struct list *pages)
     for (unsigned i = 0; i < m->passes && memory && !list_empty(pages); i++) {
         memory = unmap_pass(m, pages);
     }
-    try_to_unmap_flush();
+    if (!bug_is(BUG_migrate_before_flush)) {
+        try_to_unmap_flush();
+    }
     for (unsigned i = 0; i < m->passes && !list_empty(&m->unmapped); i++) {
         move_pass(m);
     }
+    try_to_unmap_flush(); /* done: for the bug only */
     while (!list_empty(&m->unmapped)) {
         struct page *page = page_of_node(m->unmapped.next);
         struct page *to = page_of_node(m->targets.next);
