@@ -9,6 +9,7 @@
 #include "kernel/sched.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/huge.h"
 #include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/mm_priv.h"
@@ -414,6 +415,9 @@ int fault_locked(struct mm *mm, uint64_t va, unsigned flags)
     r = access_error(f.vma, flags);
     if (r != 0) {
         return r;
+    }
+    if (huge_fault(mm, f.vma, f.va, flags)) {
+        return 0;
     }
     do {
         f.p = pt_walk(mm, f.va, &f.ptl);

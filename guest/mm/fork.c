@@ -7,6 +7,7 @@
 #include "kernel/annot.h"
 #include "kernel/sched.h"
 #include "mm/flush.h"
+#include "mm/huge.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
 #include "mm/shmem.h"
@@ -92,7 +93,10 @@ static int copy_area(struct mm *mm, struct mm *child, const struct vma *vma)
          !(vma->flags & VMA_SHARED) && va < vma->end && r == 0;) {
         uint64_t stop = pt_block_end(va, vma->end);
 
-        r = copy_block(mm, child, va, stop);
+        if (!(block_aligned(va) && block_aligned(stop) &&
+              huge_copy(mm, child, va, &r))) {
+            r = copy_block(mm, child, va, stop);
+        }
         va = stop;
         preempt_point();
     }

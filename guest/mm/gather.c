@@ -13,7 +13,10 @@
 #include "mm/rmap.h"
 #include "mm/swap.h"
 
-#define DELAYED 1UL
+/* In the low bits of a queued page. */
+#define DELAYED 1UL   /* its rmap removal waits for the flush */
+#define MORE_NEXT 2UL /* a run: the next entry is how many pages */
+#define TAGS 3UL
 
 static void range_reset(struct gather *g)
 {
@@ -27,6 +30,7 @@ void gather_init(struct gather *g, struct mm *mm, bool fullmm)
 {
     g->mm = mm;
     g->fullmm = fullmm;
+    g->concurrent = false;
     g->need_flush_all = false;
     g->delayed = false;
     g->batches = 0;
@@ -35,6 +39,7 @@ void gather_init(struct gather *g, struct mm *mm, bool fullmm)
     g->local.max = GATHER_BUNDLE;
     g->active = &g->local;
     list_init(&g->tables);
+    g->n_tables = 0;
     range_reset(g);
     atomic_fetch_add_explicit(&mm->tlb_flush_pending, 1, memory_order_relaxed);
 }
@@ -84,23 +89,32 @@ static bool next_batch(struct gather *g)
     return true;
 }
 
-bool gather_page(struct gather *g, struct page *page, bool delay_rmap)
+/* Full one entry early: a run needs two. */
+static bool queue(struct gather *g, uint64_t entry, unsigned n)
 {
     struct gather_batch *batch = g->active;
+    struct page **pages = batch_pages(g, batch);
 
-    mm_debug_gathered(g, page, delay_rmap);
-    g->delayed |= delay_rmap;
-    batch_pages(g, batch)[batch->count++] =
-        (struct page *)((uint64_t)page | (delay_rmap ? DELAYED : 0));
+    pages[batch->count++] = (struct page *)entry;
+    if (entry & MORE_NEXT) {
+        pages[batch->count++] = (struct page *)(uint64_t)n;
+    }
     return batch->count >= batch->max - 1 && !next_batch(g);
 }
 
-void gather_table(struct gather *g, struct page *table, uint64_t va,
-                  unsigned level)
+bool gather_page(struct gather *g, struct page *page, bool delay_rmap)
 {
-    gather_note(g, va, PAGE_SIZE, level);
-    g->freed_tables = true;
-    list_append(&g->tables, &table->lru);
+    mm_debug_gathered(g, page, delay_rmap);
+    g->delayed |= delay_rmap;
+    return queue(g, (uint64_t)page | (delay_rmap ? DELAYED : 0), 1);
+}
+
+bool gather_pages(struct gather *g, struct page *first, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        mm_debug_gathered(g, first + i, false);
+    }
+    return queue(g, (uint64_t)first | MORE_NEXT, n);
 }
 
 void gather_flush_tlb(struct gather *g)
@@ -153,10 +167,13 @@ void gather_finish_rmap(struct gather *g)
         struct page **pages = batch_pages(g, b);
 
         for (unsigned i = 0; i < b->count; i++) {
-            if ((uint64_t)pages[i] & DELAYED) {
-                pages[i] = (struct page *)((uint64_t)pages[i] & ~DELAYED);
+            uint64_t entry = (uint64_t)pages[i];
+
+            if (entry & DELAYED) {
+                pages[i] = (struct page *)(entry & ~DELAYED);
                 rmap_remove(pages[i]);
             }
+            i += (entry & MORE_NEXT) != 0; /* a number, whatever its bits */
         }
         if (b == g->active) {
             break;
@@ -165,20 +182,30 @@ void gather_finish_rmap(struct gather *g)
     g->delayed = false;
 }
 
+static void free_run(struct page *page, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++, page++) {
+        if (page_mapcount(page) == 0) {
+            swap_cache_try_drop(page);
+        }
+        page_put(page);
+    }
+    counter_add(frames_freed, n);
+}
+
 static void free_pages(struct gather *g)
 {
     for (struct gather_batch *b = &g->local; b != NULL; b = b->next) {
         struct page **pages = batch_pages(g, b);
 
         for (unsigned i = 0; i < b->count; i++) {
-            struct page *page = pages[i];
+            uint64_t entry = (uint64_t)pages[i], n = 1;
 
-            if (page_mapcount(page) == 0) {
-                swap_cache_try_drop(page);
+            if (entry & MORE_NEXT) {
+                n = (uint64_t)pages[++i];
             }
-            page_put(page);
+            free_run((struct page *)(entry & ~TAGS), n);
         }
-        counter_add(frames_freed, b->count);
         b->count = 0;
     }
     g->active = &g->local;
@@ -192,6 +219,19 @@ static void free_tables(struct gather *g)
         list_remove(&page->lru);
         page_clear(page, PG_TABLE);
         page_free(page, 0);
+    }
+    g->n_tables = 0;
+}
+
+void gather_table(struct gather *g, struct page *table, uint64_t va,
+                  unsigned level)
+{
+    gather_note(g, va, PAGE_SIZE, level);
+    g->freed_tables = true;
+    list_append(&g->tables, &table->lru);
+    if (++g->n_tables == GATHER_MAX_TABLES) {
+        gather_flush_tlb(g);
+        free_tables(g);
     }
 }
 
@@ -207,8 +247,7 @@ void gather_finish(struct gather *g)
     struct gather_batch *batch;
 
     if (atomic_load_explicit(&g->mm->tlb_flush_pending, memory_order_relaxed) >
-            1 &&
-        !g->fullmm) {
+        1) {
         /*
          * Another gather cleared PTEs that we then found clear, and has not
          * flushed yet: our caller may rely on them being gone.

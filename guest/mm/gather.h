@@ -15,6 +15,7 @@ struct mm;
 #define GATHER_BUNDLE 8
 #define GATHER_MAX_BATCH 510
 #define GATHER_MAX_BATCHES 19
+#define GATHER_MAX_TABLES 509
 
 struct gather_batch {
     struct gather_batch *next;
@@ -26,6 +27,7 @@ struct gather {
     struct mm *mm;
     uint64_t start, end; /* inverted when empty */
     bool fullmm;         /* the whole address space goes away */
+    bool concurrent;     /* mmap_lock is held for reading: faults go on */
     bool need_flush_all; /* another gather was open */
     bool freed_tables;
     bool delayed;    /* some rmap removals wait for the flush */
@@ -33,6 +35,7 @@ struct gather {
     unsigned batches;
     struct gather_batch *active;
     struct list tables; /* page-table pages to free after the flush */
+    unsigned n_tables;
     struct gather_batch local;
     struct page *local_pages[GATHER_BUNDLE];
 };
@@ -48,7 +51,10 @@ void gather_note(struct gather *g, uint64_t va, uint64_t size, unsigned level);
  * gather_finish_rmap() comes after the flush. True: now full.
  */
 bool gather_page(struct gather *g, struct page *page, bool delay_rmap);
+/* A run of n frames that were mapped as one, no longer in the reverse map. */
+bool gather_pages(struct gather *g, struct page *first, unsigned n);
 void gather_finish_rmap(struct gather *g);
+/* A table that the entry of this level at va referred to, unhooked. */
 void gather_table(struct gather *g, struct page *table, uint64_t va,
                   unsigned level);
 /* Flushes what was noted; frees nothing. May be called under a PTL. */

@@ -4,6 +4,7 @@
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/gather.h"
+#include "mm/huge.h"
 #include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/mm_debug.h"
@@ -183,11 +184,14 @@ static void advise_blocks(struct vma *vma, uint64_t start, uint64_t end,
     while (start < end) {
         uint64_t stop = pt_block_end(start, end);
 
-        if (pageout) {
+        if (pageout && huge_is_shared(vma->mm, start)) {
+            /* Nothing to page out: do not split it. */
+        } else if (pageout) {
             pageout_block(young ? &g : NULL, vma->mm, start, stop);
         } else if (advice == MADV_FREE) {
             free_block(&g, start, stop);
-        } else {
+        } else if (!(block_aligned(start) && block_aligned(stop) &&
+                     huge_cold(&g, start))) {
             cold_block(&g, start, stop);
         }
         start = stop;
@@ -266,6 +270,51 @@ static int advise_locked(struct mm *mm, uint64_t start, uint64_t end,
     return result;
 }
 
+/* Advice that is a flag of the area: mmap_lock is held for writing. */
+static int advise_flags(struct mm *mm, uint64_t start, uint64_t end,
+                        uint32_t set, uint32_t clear)
+{
+    int result = 0;
+
+    while (start < end) {
+        unsigned i = vma_index(mm, start);
+        struct vma *vma = i < mm->n_areas ? mm->areas[i] : NULL;
+
+        if (vma == NULL || vma->start >= end) {
+            return -ENOMEM;
+        }
+        if (vma->start > start) {
+            result = -ENOMEM; /* a hole: go on, but say so */
+            start = vma->start;
+        }
+        if ((vma->flags & (set | clear)) != set) {
+            if (vma->start < start) {
+                vma = vma_split(mm, vma, start);
+            }
+            if (vma == NULL ||
+                (vma->end > end && vma_split(mm, vma, end) == NULL)) {
+                return -ENOMEM;
+            }
+            vma->flags = (vma->flags | set) & ~clear;
+        }
+        start = vma->end;
+        vma_merge(mm, vma_index(mm, vma->start));
+    }
+    return result;
+}
+
+/* The advice's change of flags; false if it is of another kind. */
+static bool advice_flags(uint64_t advice, uint32_t *set, uint32_t *clear)
+{
+    *set = advice == MADV_HUGEPAGE   ? VMA_HUGE
+           : advice == MADV_DONTFORK ? VMA_DONTFORK
+                                     : 0;
+    *clear = advice == MADV_NOHUGEPAGE ? VMA_HUGE
+             : advice == MADV_DOFORK   ? VMA_DONTFORK
+                                       : 0;
+    return (*set | *clear) != 0;
+}
+
 static bool advice_known(uint64_t advice)
 {
     switch (advice) {
@@ -275,6 +324,8 @@ static bool advice_known(uint64_t advice)
     case MADV_WILLNEED:
     case MADV_DONTNEED:
     case MADV_FREE:
+    case MADV_DONTFORK:
+    case MADV_DOFORK:
     case MADV_HUGEPAGE:
     case MADV_NOHUGEPAGE:
     case MADV_COLD:
@@ -292,6 +343,7 @@ int64_t sys_madvise(uint64_t addr, uint64_t len, uint64_t advice)
     struct mm *mm = current()->mm;
     unsigned op = advice == MADV_PAGEOUT ? ANNOT_OP_MADVISE_PAGEOUT
                                          : ANNOT_OP_MADVISE_OTHER;
+    uint32_t set, clear;
     int r;
 
     if (!advice_known(advice) || len > USER_END ||
@@ -302,9 +354,15 @@ int64_t sys_madvise(uint64_t addr, uint64_t len, uint64_t advice)
         return 0;
     }
     annot_op_begin(op);
-    mm_read_lock(&mm->mmap_lock);
-    r = advise_locked(mm, addr, addr + PAGE_ALIGN_UP(len), advice);
-    mm_read_unlock(&mm->mmap_lock);
+    if (advice_flags(advice, &set, &clear)) {
+        mm_write_lock(&mm->mmap_lock);
+        r = advise_flags(mm, addr, addr + PAGE_ALIGN_UP(len), set, clear);
+        mm_write_unlock(&mm->mmap_lock);
+    } else {
+        mm_read_lock(&mm->mmap_lock);
+        r = advise_locked(mm, addr, addr + PAGE_ALIGN_UP(len), advice);
+        mm_read_unlock(&mm->mmap_lock);
+    }
     annot_op_end(op);
     return r;
 }
@@ -313,15 +371,11 @@ int64_t sys_madvise(uint64_t addr, uint64_t len, uint64_t advice)
 
 static uint8_t resident(struct vma *vma, uint64_t va)
 {
-    struct spinlock *ptl;
-    pte_t *p = pt_walk(vma->mm, va, &ptl);
+    unsigned level;
+    pte_t pte = pt_lookup(vma->mm, va, &level);
 
-    if (p != NULL) {
-        pte_t pte = pte_read(p);
-
-        if (pte_present(pte) || pte_is_migration(pte)) {
-            return 1;
-        }
+    if (pte_present(pte) || pte_is_migration(pte)) {
+        return 1;
     }
     return (vma->flags & VMA_SHARED) &&
            shmem_resident(vma->shmem,

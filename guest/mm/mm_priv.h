@@ -31,6 +31,7 @@ struct anon_family {
 #define VMA_DONTFORK 0x200
 #define VMA_POLICY_SHIFT 24 /* the upper byte is a memory policy, mm/numa.h */
 #define VMA_SIGPAGE 0x400 /* reads map sigpage instead of zero_page */
+#define VMA_HUGE 0x800 /* MADV_HUGEPAGE */
 
 /* [mmap_lock]; start, end, pgoff also [rmap lock] for the reverse map. */
 struct vma {
@@ -89,10 +90,27 @@ extern struct page *sigpage;     /* [init] MM_SIGPAGE */
 extern uint64_t mm_reserved_pgd; /* PA of an empty level-0 table */
 
 /* --- pgtable.c --- */
-/* The leaf PTE of va and its lock (not taken), or NULL: no table. */
+/*
+ * The leaf PTE of va and its lock (not taken), or NULL: no table. A block is
+ * split. With no spinlock held but that of the reverse map.
+ */
 pte_t *pt_walk(struct mm *mm, uint64_t va, struct spinlock **out_ptl);
 /* The same, making tables. NULL: no memory. */
 pte_t *pt_alloc(struct mm *mm, uint64_t va, struct spinlock **out_ptl);
+/* The level-2 entry of va (a slot) and its lock (not taken), or NULL. */
+pte_t *pt_slot(struct mm *mm, uint64_t va, struct spinlock **out_lock);
+pte_t *pt_slot_alloc(struct mm *mm, uint64_t va, struct spinlock **out_lock);
+/*
+ * The PTE of va, or what it would be if the block there were split; 0: none.
+ * Nothing is locked or split. out_level: 2 for a block, else 3.
+ */
+pte_t pt_lookup(struct mm *mm, uint64_t va, unsigned *out_level);
+/* The same; unless it is 0, the lock that keeps it so is taken. */
+pte_t pt_lookup_lock(struct mm *mm, uint64_t va, struct spinlock **out_lock);
+struct page *pt_new_table(void); /* zeroed, hooked nowhere; NULL: no memory */
+void pt_drop_table(struct page *page);
+/* Entry's lock held, and what it named before is flushed. */
+void pt_hook(pte_t *entry, struct page *table);
 /* End of the 2 MiB region of va, or end if that is nearer. */
 static inline uint64_t pt_block_end(uint64_t va, uint64_t end)
 {

@@ -4,6 +4,7 @@
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/gather.h"
+#include "mm/huge.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/tlbbatch.h"
@@ -84,6 +85,19 @@ static void change_block(struct gather *g, struct change *c, uint64_t va,
     spin_unlock(ptl);
 }
 
+/* False if it must be done by PTEs. Hints are not worth splitting a block. */
+static bool change_whole(struct gather *g, struct change *c, uint64_t start,
+                         uint64_t end)
+{
+    unsigned level;
+
+    if (c->hints) {
+        return pt_lookup(g->mm, start, &level) != 0 && level == 2;
+    }
+    return block_aligned(start) && block_aligned(end) &&
+           huge_protect(g, c->vma, start);
+}
+
 static void change_range(struct change *c, uint64_t start, uint64_t end)
 {
     struct gather g;
@@ -92,7 +106,9 @@ static void change_range(struct change *c, uint64_t start, uint64_t end)
     while (start < end) {
         uint64_t stop = pt_block_end(start, end);
 
-        change_block(&g, c, start, stop);
+        if (!change_whole(&g, c, start, stop)) {
+            change_block(&g, c, start, stop);
+        }
         start = stop;
         preempt_point();
     }

@@ -6,9 +6,12 @@
 #include "mm/flush.h"
 #include "mm/gather.h"
 #include "mm/mm_debug.h"
+#include "mm/huge.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
 #include "mm/tlbbatch.h"
+
+#define FLAGS ((uint64_t)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP))
 
 /*
  * One leaf table's part. The rmap lock keeps the reverse map from looking at
@@ -25,8 +28,7 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
         .start = from,
         .end = from + len,
         .stride = PAGE_SIZE,
-        .level = 3,
-        .last_level = true,
+        .freed_tables = true, /* as for any caller: lazy CPUs too */
     };
     pte_t *src = pt_walk(mm, from, &old_ptl), *dst;
     bool flush = false;
@@ -70,14 +72,23 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
 static uint64_t move_range(struct vma *old_vma, uint64_t from,
                            struct vma *new_vma, uint64_t to, uint64_t len)
 {
+    struct spinlock *rmap = rmap_lock(
+        old_vma->family != NULL ? (void *)old_vma->family : old_vma->shmem);
     uint64_t done = 0;
 
     while (done < len) {
+        int r = 0;
         uint64_t n = pt_block_end(from + done, from + len) - (from + done);
         uint64_t m = pt_block_end(to + done, to + len) - (to + done);
 
         n = n < m ? n : m;
-        if (move_block(old_vma, from + done, new_vma, to + done, n) != 0) {
+        if (n == BLOCK_SIZE) {
+            r = huge_move(old_vma->mm, rmap, from + done, to + done);
+        }
+        if (r == 0) {
+            r = move_block(old_vma, from + done, new_vma, to + done, n);
+        }
+        if (r < 0) {
             break;
         }
         done += n;
@@ -88,7 +99,7 @@ static uint64_t move_range(struct vma *old_vma, uint64_t from,
 
 /* The area is exactly [addr, addr + old_len). */
 static int64_t move_area(struct mm *mm, struct vma *vma, uint64_t new_addr,
-                         uint64_t new_len)
+                         uint64_t new_len, bool unmap)
 {
     uint64_t addr = vma->start, old_len = vma->end - vma->start;
     uint64_t len = old_len < new_len ? old_len : new_len;
@@ -115,7 +126,9 @@ static int64_t move_area(struct mm *mm, struct vma *vma, uint64_t new_addr,
         unmap_locked(mm, new_addr, new_addr + new_len);
         return -ENOMEM;
     }
-    unmap_locked(mm, addr, addr + old_len);
+    if (unmap) {
+        unmap_locked(mm, addr, addr + old_len);
+    }
     vma_merge(mm, vma_index(mm, new_addr));
     return (int64_t)new_addr;
 }
@@ -166,10 +179,10 @@ static int64_t remap_locked(struct mm *mm, uint64_t addr, uint64_t old_len,
         return -EFAULT;
     }
     if (!(flags & MREMAP_FIXED)) {
-        if (new_len == old_len) {
+        if (new_len == old_len && !(flags & MREMAP_DONTUNMAP)) {
             return (int64_t)addr;
         }
-        if (vma->end == addr + old_len &&
+        if (vma->end == addr + old_len && new_len > old_len &&
             grow_in_place(mm, vma, addr + new_len)) {
             return (int64_t)addr;
         }
@@ -188,7 +201,7 @@ static int64_t remap_locked(struct mm *mm, uint64_t addr, uint64_t old_len,
                         vma_split(mm, vma, addr + old_len) == NULL)) {
         return -ENOMEM;
     }
-    return move_area(mm, vma, new_addr, new_len);
+    return move_area(mm, vma, new_addr, new_len, !(flags & MREMAP_DONTUNMAP));
 }
 
 int64_t sys_mremap(uint64_t addr, uint64_t old_len, uint64_t new_len,
@@ -198,13 +211,15 @@ int64_t sys_mremap(uint64_t addr, uint64_t old_len, uint64_t new_len,
     int64_t r;
 
     if (old_len == 0 || new_len == 0 || old_len > USER_END ||
-        new_len > USER_END ||
-        (flags & ~(uint64_t)(MREMAP_MAYMOVE | MREMAP_FIXED)) != 0 ||
-        ((flags & MREMAP_FIXED) && !(flags & MREMAP_MAYMOVE))) {
+        new_len > USER_END || (flags & ~FLAGS) != 0 ||
+        ((flags & ~MREMAP_MAYMOVE) && !(flags & MREMAP_MAYMOVE))) {
         return -EINVAL;
     }
     old_len = PAGE_ALIGN_UP(old_len);
     new_len = PAGE_ALIGN_UP(new_len);
+    if ((flags & MREMAP_DONTUNMAP) && old_len != new_len) {
+        return -EINVAL;
+    }
     if (!range_ok(addr, old_len)) {
         return -EINVAL;
     }

@@ -255,6 +255,22 @@ void page_free(struct page *page, unsigned order)
     buddy_give(page, order);
 }
 
+void page_split_block(struct page *page, unsigned order)
+{
+    for (unsigned i = 0; i < 1U << order; i++) {
+        struct page *frame = &page[i];
+
+        ASSERT(atomic_load_explicit(&frame->flags, memory_order_relaxed) == 0);
+        atomic_store_explicit(&frame->count, 1, memory_order_relaxed);
+        atomic_store_explicit(&frame->mapcount, 0, memory_order_relaxed);
+        frame->order = 0;
+        frame->mapping = NULL;
+        frame->index = 0;
+        frame->private = 0;
+    }
+    memcg_split(page, 1U << order);
+}
+
 void *page_alloc_virt(unsigned order)
 {
     struct page *page = page_alloc(order, PAGE_ALLOC_ZERO);

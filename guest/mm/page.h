@@ -142,6 +142,8 @@ struct page *page_alloc(unsigned order, unsigned flags);
 struct page *page_alloc_node(unsigned node, unsigned order, unsigned flags);
 /* The block must have count 0 or 1 and no mapping. */
 void page_free(struct page *page, unsigned order);
+/* The block's frames become frames of their own, with count 1 each. */
+void page_split_block(struct page *page, unsigned order);
 /*
  * The same for one frame that reclaim won: the next allocation of one frame on
  * any CPU gets it, the last one freed first.

@@ -101,6 +101,14 @@ static inline pte_t pte_clear_hint(pte_t pte)
 {
     return (pte & ~PTE_PROT_NONE) | PTE_VALID | PTE_AF;
 }
+/*
+ * Of a level-2 entry: a block of user memory, be it PROT_NONE or on its way to
+ * become a table (huge.c). The other bits are those of a PTE.
+ */
+static inline bool pte_is_block(pte_t pte)
+{
+    return pte_present(pte) && !(pte & PTE_TABLE);
+}
 static inline bool pte_is_migration(pte_t pte)
 {
     return !pte_present(pte) && (pte & PTE_MIGRATION);

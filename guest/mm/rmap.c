@@ -14,6 +14,7 @@
 #include "kernel/panic.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/huge.h"
 #include "mm/like.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
@@ -125,15 +126,18 @@ static pte_t *mapping_pte(struct page *page, struct mm *mm, uint64_t va,
                           struct spinlock **out_ptl)
 {
     struct spinlock *ptl;
-    pte_t *p = pt_walk(mm, va, &ptl);
-    pte_t pte;
+    unsigned level;
+    pte_t pte = pt_lookup(mm, va, &level), *p;
 
-    if (p == NULL) {
+    /*
+     * A look without the lock spares most locks of a wide family, and splits
+     * only blocks that map the page.
+     */
+    if (!pte_present(pte) || pte_page(pte) != page) {
         return NULL;
     }
-    /* A look without the lock spares most locks of a wide family. */
-    pte = pte_read(p);
-    if (!pte_present(pte) || pte_page(pte) != page) {
+    p = pt_walk(mm, va, &ptl);
+    if (p == NULL) {
         return NULL;
     }
     spin_lock(ptl);
@@ -218,9 +222,13 @@ static bool clear_young_one(const struct rmap_walk *w, struct vma *vma,
                             uint64_t va)
 {
     struct spinlock *ptl;
-    pte_t *p = mapping_pte(w->page, vma->mm, va, &ptl);
     bool young;
+    pte_t *p;
 
+    if (huge_clear_young(vma->mm, va, w->page, &young)) {
+        return young;
+    }
+    p = mapping_pte(w->page, vma->mm, va, &ptl);
     if (p == NULL) {
         return false;
     }
@@ -366,14 +374,14 @@ static bool remove_migration_one(const struct rmap_walk *w, struct vma *vma,
                                  uint64_t va)
 {
     struct spinlock *ptl;
-    pte_t *p = pt_walk(vma->mm, va, &ptl);
-    pte_t entry, pte;
+    unsigned level;
+    pte_t entry = pt_lookup(vma->mm, va, &level), pte, *p;
 
-    if (p == NULL) {
+    if (!pte_is_migration(entry) || pte_page(entry) != w->page) {
         return false;
     }
-    entry = pte_read(p);
-    if (!pte_is_migration(entry) || pte_page(entry) != w->page) {
+    p = pt_walk(vma->mm, va, &ptl);
+    if (p == NULL) {
         return false;
     }
     spin_lock(ptl);

@@ -24,14 +24,12 @@ static int user_page_get(struct user_page *up, struct mm *mm, uint64_t va,
         return -EFAULT;
     }
     for (;;) {
-        pte_t *p, pte;
+        pte_t pte;
         int r;
 
         mm_read_lock(&mm->mmap_lock);
-        p = pt_walk(mm, va, &up->ptl);
-        if (p != NULL) {
-            spin_lock(up->ptl);
-            pte = pte_read(p);
+        pte = pt_lookup_lock(mm, va, &up->ptl);
+        if (pte != 0) {
             if (flags & MM_FAULT_FORCE
                     ? pte_present(pte) && !(pte & PTE_SPECIAL) &&
                           page_mapcount(pte_page(pte)) == 1

@@ -3,6 +3,7 @@
  * Areas of an address space: a sorted array of pointers, found by bisection.
  * mmap_lock held: for writing by all that change, for reading by vma_find.
  */
+#include "mm/huge.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
 
@@ -116,6 +117,9 @@ struct vma *vma_split(struct mm *mm, struct vma *vma, uint64_t va)
     upper->shmem = vma->shmem;
     if (upper->shmem != NULL) {
         shmem_get(upper->shmem);
+    }
+    if (!block_aligned(va)) {
+        huge_split_at(mm, va); /* no block across the new boundary */
     }
     /*
      * The upper part is linked before the lower one shrinks, so that a walk of

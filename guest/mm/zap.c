@@ -3,6 +3,7 @@
 #include "kernel/sched.h"
 #include "mm/gather.h"
 #include "mm/mm_debug.h"
+#include "mm/huge.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
@@ -84,6 +85,9 @@ void zap_range(struct gather *g, struct vma *vma, uint64_t start, uint64_t end)
     while (start < end) {
         uint64_t stop = pt_block_end(start, end);
 
+        if (block_aligned(start) && block_aligned(stop) && huge_zap(g, start)) {
+            start = stop;
+        }
         while (start < stop) {
             start = zap_block(g, start, stop);
             preempt_point();
@@ -99,6 +103,7 @@ void zap_range_single(struct vma *vma, uint64_t start, uint64_t end)
     struct gather g;
 
     gather_init(&g, vma->mm, false);
+    g.concurrent = true;
     zap_range(&g, vma, start, end);
     gather_finish(&g);
 }
