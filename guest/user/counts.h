@@ -2,10 +2,10 @@
 /*
  * What a call cost in TLB maintenance, as the kernel counted it: a window is
  * two readings of /proc/shootdown_cpu (the calling CPU) or /proc/shootdown (all
- * CPUs), one before the call and one after. The kernel writes the text when the
- * file is opened, so all that lies between the two opens is counted and the
- * reading itself is not. On kernels without those files nothing is counted and
- * the calls are only made.
+ * CPUs), one before the call and one after. The kernel writes the text at the
+ * latest when the file is first read, so all that lies between the two first
+ * reads is counted; the reading itself costs no flush. On kernels without those
+ * files nothing is counted and the calls are only made.
  */
 #ifndef USER_COUNTS_H
 #define USER_COUNTS_H
@@ -87,29 +87,33 @@ static inline void counts_parse(char *text, struct counts *out)
     }
 }
 
-/* From an open file, which it closes; false where fd is none. */
-static inline bool counts_read_fd(int fd, struct counts *out)
+static char counts_text[16384];
+
+/*
+ * From an open file, which it closes, and of which the first `got` bytes are in
+ * counts_text already; false where fd is none.
+ */
+static inline bool counts_read_fd(int fd, size_t got, struct counts *out)
 {
-    static char text[16384];
-    size_t got = 0;
     ssize_t n;
 
     memset(out, 0, sizeof(*out));
     if (fd < 0) {
         return false;
     }
-    while ((n = read(fd, text + got, sizeof(text) - 1 - got)) > 0) {
+    while ((n = read(fd, counts_text + got, sizeof(counts_text) - 1 - got)) >
+           0) {
         got += (size_t)n;
     }
     close(fd);
-    text[got] = '\0';
-    counts_parse(text, out);
+    counts_text[got] = '\0';
+    counts_parse(counts_text, out);
     return got > 0;
 }
 
 static inline bool counts_read(const char *path, struct counts *out)
 {
-    return counts_read_fd(open(path, O_RDONLY), out);
+    return counts_read_fd(open(path, O_RDONLY), 0, out);
 }
 
 static inline void counts_series_add(struct counts_series *s,

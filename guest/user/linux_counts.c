@@ -447,11 +447,12 @@ static void run_mremap(void)
 }
 
 /*
- * fork, and the opening of the counts behind it, without a store between the
+ * fork, and the reading of the counts behind it, without a store between the
  * two: each page that the parent writes after the fork costs a flush of its
- * own. The child leaves at once. Returns the file descriptor.
+ * own. The child leaves at once. Returns the file descriptor, -1 if there is
+ * none, and how much was read.
  */
-static int fork_and_open(const char *path, long *pid)
+static int fork_and_read(const char *path, long *pid, size_t *got)
 {
 #ifdef __aarch64__
     register long x8 __asm__("x8") = SYS_clone;
@@ -462,6 +463,8 @@ static int fork_and_open(const char *path, long *pid)
     register long x4 __asm__("x4") = 0;
     register long x9 __asm__("x9") = (long)path;
     register long x10 __asm__("x10");
+    register long x11 __asm__("x11");
+    register long x12 __asm__("x12") = (long)counts_text;
 
     __asm__ volatile("svc #0\n\t"
                      "cbnz x0, 1f\n\t"
@@ -474,20 +477,31 @@ static int fork_and_open(const char *path, long *pid)
                      "mov x2, #0\n\t"
                      "mov x3, #0\n\t"
                      "mov x8, %[open]\n\t"
+                     "svc #0\n\t"
+                     "mov x11, x0\n\t"
+                     "mov x1, x12\n\t"
+                     "mov x2, %[size]\n\t"
+                     "mov x8, %[read]\n\t"
                      "svc #0"
                      : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3), "+r"(x8),
-                       "=r"(x10)
-                     : "r"(x4), "r"(x9), [exit] "i"(SYS_exit_group),
-                       [open] "i"(SYS_openat), [cwd] "i"(AT_FDCWD)
+                       "=r"(x10), "=r"(x11)
+                     : "r"(x4), "r"(x9), "r"(x12), [exit] "i"(SYS_exit_group),
+                       [open] "i"(SYS_openat), [cwd] "i"(AT_FDCWD),
+                       [read] "i"(SYS_read), [size] "i"(sizeof(counts_text) / 2)
                      : "memory");
     *pid = x10;
-    return (int)x0;
+    *got = x0 > 0 ? (size_t)x0 : 0;
+    return x11 < 0 ? -1 : (int)x11;
 #else
+    int fd;
+
     *pid = fork();
     if (*pid == 0) {
         _exit(0);
     }
-    return open(path, O_RDONLY);
+    fd = open(path, O_RDONLY);
+    *got = 0;
+    return fd;
 #endif
 }
 
@@ -498,11 +512,12 @@ static void run_fork(void)
     for (int i = 0; i < REPEAT; i++) {
         volatile uint64_t *buf = reclaimed(256);
         long pid = -1;
+        size_t got = 0;
         int fd;
 
         begin();
-        fd = fork_and_open(COUNTS_CPU, &pid);
-        if (counts_read_fd(fd, &after) && counted) {
+        fd = fork_and_read(COUNTS_CPU, &pid, &got);
+        if (counts_read_fd(fd, got, &after) && counted) {
             counts_series_add(&s, &before, &after);
         }
         if (pid > 0) {
