@@ -65,7 +65,7 @@ static void smaps_amounts(const struct mm_area_pages *p, struct text *text)
     amount(text, "Anonymous", p->anonymous);
     amount(text, "KSM", 0);
     amount(text, "LazyFree", p->lazyfree);
-    amount(text, "AnonHugePages", 0);
+    amount(text, "AnonHugePages", p->huge);
     amount(text, "ShmemPmdMapped", 0);
     amount(text, "FilePmdMapped", 0);
     amount(text, "Shared_Hugetlb", 0);

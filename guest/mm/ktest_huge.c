@@ -3,6 +3,7 @@
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
 #include "kernel/bootargs.h"
+#include "kernel/smp.h"
 #include "kernel/task.h"
 #include "mm/huge.h"
 #include "mm/ktest_mm.h"
@@ -344,5 +345,82 @@ const char *test_mremap_tables(void)
     KTEST_CHECK(sys_mremap(FAR, BLOCK_SIZE, BLOCK_SIZE, MREMAP_DONTUNMAP, 0) ==
                 -EINVAL);
     ktest_leave();
+    return NULL;
+}
+
+/* --- all CPUs at once --- */
+
+#define SLICE 32UL
+
+struct race {
+    struct ktest_threads t;
+    _Atomic uint32_t failures;
+};
+
+/* Writes its slice of the first block, pages a part out, checks; repeatedly. */
+static void write_and_split(unsigned index, void *arg)
+{
+    struct race *race = arg;
+    uint64_t va = TEST_VA + PART(index * SLICE);
+
+    for (unsigned r = 0; r < 4; r++) {
+        uint64_t seed = index * 1000UL + r;
+
+        if (!ktest_fill(va, SLICE, seed) ||
+            sys_madvise(TEST_VA, BLOCK_SIZE,
+                        r % 2 ? MADV_COLD : MADV_PAGEOUT) != 0 ||
+            !ktest_check(va, SLICE, seed) ||
+            sys_madvise(va, PART(SLICE / 2), MADV_PAGEOUT) != 0 ||
+            !ktest_check(va, SLICE, seed)) {
+            atomic_fetch_add(&race->failures, 1);
+            return;
+        }
+    }
+}
+
+/* Meanwhile: fork, and a second block that goes and comes. */
+static const char *disturb(struct mm *mm, unsigned round)
+{
+    struct mm *child = mm_fork(mm);
+
+    KTEST_CHECK(child != NULL);
+    KTEST_CHECK(ktest_fill(NEXT, 8, round));
+    mm_put(child);
+    KTEST_CHECK(move(NEXT, FAR, BLOCK_SIZE, 0) == (int64_t)FAR);
+    KTEST_CHECK(ktest_check(FAR, 8, round));
+    KTEST_CHECK(sys_madvise(FAR, BLOCK_SIZE, MADV_DONTNEED) == 0);
+    KTEST_CHECK(ktest_fill(FAR, 8, round + 1));
+    KTEST_CHECK(move(FAR, NEXT, BLOCK_SIZE, 0) == (int64_t)NEXT);
+    KTEST_CHECK(ktest_check(NEXT, 8, round + 1));
+    return NULL;
+}
+
+const char *test_huge_race(void)
+{
+    struct race race = {
+        .t = {.fn = write_and_split, .n = cpu_count < 8 ? cpu_count : 8},
+    };
+    struct mm *mm = ktest_enter();
+    uint64_t used = swap_used();
+    const char *why = NULL;
+
+    KTEST_CHECK(mm != NULL);
+    if (!enough_memory()) {
+        ktest_leave();
+        KTEST_SKIP("too little memory");
+    }
+    race.t.arg = &race;
+    race.t.mm = mm;
+    KTEST_CHECK(blocks(2, 1));
+    KTEST_CHECK(ktest_threads_start(&race.t, 0));
+    for (unsigned r = 0;
+         why == NULL && (r < 2 || atomic_load(&race.t.done) != race.t.n); r++) {
+        why = disturb(mm, r);
+    }
+    ktest_threads_join(&race.t);
+    KTEST_CHECK(why == NULL);
+    KTEST_CHECK(atomic_load(&race.failures) == 0);
+    ktest_leave();
+    KTEST_CHECK(swap_used() == used);
     return NULL;
 }

@@ -25,13 +25,34 @@ static void count_page(struct mm_area_pages *out, pte_t pte)
     out->lazyfree += page_is_lazyfree(page) ? PAGE_SIZE : 0;
 }
 
+/* Pages of a block; only faults and reclaim can change them meanwhile. */
+static void count_block(struct mm *mm, uint64_t va, uint64_t end,
+                        struct mm_area_pages *out)
+{
+    for (; va < end; va += PAGE_SIZE) {
+        unsigned level;
+        pte_t pte = pt_lookup(mm, va, &level);
+
+        if (pte_present(pte) && !(pte & PTE_SPECIAL)) {
+            count_page(out, pte);
+            out->huge += level == 2 ? PAGE_SIZE : 0;
+        }
+    }
+}
+
 /* Up to the end of one page table, under its lock. */
 static void count_table(struct mm *mm, uint64_t va, uint64_t end,
                         struct mm_area_pages *out)
 {
     struct spinlock *ptl;
-    pte_t *p = pt_walk(mm, va, &ptl);
+    unsigned level;
+    pte_t *p;
 
+    if (pt_lookup(mm, va, &level) != 0 && level == 2) {
+        count_block(mm, va, end, out); /* no need to split it */
+        return;
+    }
+    p = pt_walk(mm, va, &ptl);
     if (p == NULL) {
         return;
     }

@@ -14,7 +14,7 @@ struct mm;
 struct mm_area_pages {
     uint64_t rss, pss, pss_dirty;
     uint64_t shared_clean, shared_dirty, private_clean, private_dirty;
-    uint64_t referenced, anonymous, lazyfree, swap;
+    uint64_t referenced, anonymous, lazyfree, swap, huge;
 };
 
 struct mm_area {

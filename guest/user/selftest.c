@@ -21,7 +21,7 @@
 struct shared *shared;
 
 static const struct test_table *const tables[] = {
-    &tests_syscall, &tests_memory, &tests_numa,
+    &tests_syscall, &tests_memory, &tests_huge, &tests_numa,
     &tests_process, &tests_signal, &tests_smp,
 };
 

@@ -20,6 +20,7 @@ RUNS = (
     ("bench, vtime", ["swap_bench", "--engine", "vtime"], [], 0, None),
     ("race", ["reclaim_race"], [], 0, None),
     ("race, cruel", ["reclaim_race", "--hw", "adversarial"], [], 0, None),
+    ("blocks, cruel", ["huge_race", "--hw", "adversarial"], [], 0, None),
     ("no DSB before the TLBI",
      ["swap_bench", "--bug", "tlbi-before-store-visible"], [], 77,
      "the TLBI came before the DSB of the invalid store"),
