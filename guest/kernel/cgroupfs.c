@@ -38,36 +38,6 @@ static struct memcg *group_of(const struct inode *inode)
 
 /* --- numbers --- */
 
-/* Linux's memparse: a number with one of K M G T; *at behind it. */
-static bool parse_size(const char **at, uint64_t *out)
-{
-    static const char suffixes[] = "kmgt";
-    const char *p = *at;
-    uint64_t value = 0;
-
-    if (*p < '0' || *p > '9') {
-        return false;
-    }
-    for (; *p >= '0' && *p <= '9'; p++) {
-        if (value > (UINT64_MAX - 9) / 10) {
-            return false;
-        }
-        value = value * 10 + (uint64_t)(*p - '0');
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        if ((*p | 0x20) == suffixes[i]) {
-            value = value > UINT64_MAX >> (10 * (i + 1))
-                        ? UINT64_MAX
-                        : value << (10 * (i + 1));
-            p++;
-            break;
-        }
-    }
-    *at = p;
-    *out = value;
-    return true;
-}
-
 /* What was written, without blanks around it; false: too long. */
 static bool take_line(char *line, const char *bytes, size_t n)
 {
@@ -95,7 +65,7 @@ static bool parse_pages(const char *line, int64_t *out)
         *out = MEMCG_NO_LIMIT;
         return true;
     }
-    if (!parse_size(&line, &bytes) || *line != '\0') {
+    if (!str_to_size(&line, &bytes) || *line != '\0') {
         return false;
     }
     *out = (int64_t)min_u64(bytes >> PAGE_SHIFT, (uint64_t)MEMCG_NO_LIMIT);
@@ -211,32 +181,36 @@ static int64_t procs_write(struct inode *inode, const char *bytes, size_t n)
 
 /* --- memory.* --- */
 
-static int current_text(struct inode *inode, struct text *text)
+static int usage_text(struct text *text, const struct memcg_limit *limit)
 {
-    struct memcg *group = group_of(inode);
-
-    if (group == NULL) {
-        return -ENODEV;
-    }
-    text_printf(text, "%ld\n", (long)(atomic_load(&group->usage) * PAGE_SIZE));
+    text_printf(text, "%ld\n", (long)(atomic_load(&limit->usage) * PAGE_SIZE));
     return 0;
 }
 
-static int max_text(struct inode *inode, struct text *text)
+static int limit_text(struct text *text, const struct memcg_limit *limit)
 {
-    struct memcg *group = group_of(inode);
-    int64_t max;
+    int64_t max = atomic_load(&limit->max);
 
-    if (group == NULL) {
-        return -ENODEV;
-    }
-    max = atomic_load(&group->max);
     if (max == MEMCG_NO_LIMIT) {
         text_printf(text, "max\n");
     } else {
         text_printf(text, "%ld\n", (long)(max * PAGE_SIZE));
     }
     return 0;
+}
+
+static int current_text(struct inode *inode, struct text *text)
+{
+    struct memcg *group = group_of(inode);
+
+    return group == NULL ? -ENODEV : usage_text(text, &group->memory);
+}
+
+static int max_text(struct inode *inode, struct text *text)
+{
+    struct memcg *group = group_of(inode);
+
+    return group == NULL ? -ENODEV : limit_text(text, &group->memory);
 }
 
 static int64_t max_write(struct inode *inode, const char *bytes, size_t n)
@@ -255,6 +229,36 @@ static int64_t max_write(struct inode *inode, const char *bytes, size_t n)
     return (int64_t)n;
 }
 
+static int swap_current_text(struct inode *inode, struct text *text)
+{
+    struct memcg *group = group_of(inode);
+
+    return group == NULL ? -ENODEV : usage_text(text, &group->swap);
+}
+
+static int swap_max_text(struct inode *inode, struct text *text)
+{
+    struct memcg *group = group_of(inode);
+
+    return group == NULL ? -ENODEV : limit_text(text, &group->swap);
+}
+
+static int64_t swap_max_write(struct inode *inode, const char *bytes, size_t n)
+{
+    struct memcg *group = group_of(inode);
+    char line[WRITE_MAX];
+    int64_t slots;
+
+    if (group == NULL) {
+        return -ENODEV;
+    }
+    if (!take_line(line, bytes, n) || !parse_pages(line, &slots)) {
+        return -EINVAL;
+    }
+    atomic_store(&group->swap.max, slots); /* what is in swap stays there */
+    return (int64_t)n;
+}
+
 static int64_t reclaim_write(struct inode *inode, const char *bytes, size_t n)
 {
     struct memcg *group = group_of(inode);
@@ -266,7 +270,7 @@ static int64_t reclaim_write(struct inode *inode, const char *bytes, size_t n)
     if (group == NULL) {
         return -ENODEV;
     }
-    if (!take_line(line, bytes, n) || !parse_size(&at, &size)) {
+    if (!take_line(line, bytes, n) || !str_to_size(&at, &size)) {
         return -EINVAL;
     }
     if (strncmp(at, " swappiness=", 12) == 0) {
@@ -344,6 +348,10 @@ static const struct group_file {
     {"memory.max", false, {.text = max_text, .write = max_write}},
     {"memory.reclaim", true, {.write = reclaim_write}},
     {"memory.stat", true, {.text = stat_text}},
+    {"memory.swap.current", false, {.text = swap_current_text}},
+    {"memory.swap.max",
+     false,
+     {.text = swap_max_text, .write = swap_max_write}},
 };
 
 static bool add_files(struct inode *dir, const struct memcg *group)

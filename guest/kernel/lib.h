@@ -20,6 +20,8 @@ char *strchr(const char *s, int c);
 size_t strlcpy(char *dst, const char *src, size_t size);
 /* Whole string as a number, decimal or 0x; false if it is not one. */
 bool str_to_u64(const char *s, uint64_t *out_value);
+/* As Linux's memparse: a number, perhaps with K, M, G or T; *at behind it. */
+bool str_to_size(const char **at, uint64_t *out);
 
 /*
  * Conversions: %d %i %u %o %x %X %c %s %p %% with l, ll, z, width, precision

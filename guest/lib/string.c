@@ -200,3 +200,32 @@ bool str_to_u64(const char *s, uint64_t *out_value)
     *out_value = value;
     return true;
 }
+
+bool str_to_size(const char **at, uint64_t *out)
+{
+    static const char suffixes[] = "kmgt";
+    const char *p = *at;
+    uint64_t value = 0;
+
+    if (*p < '0' || *p > '9') {
+        return false;
+    }
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (value > (UINT64_MAX - 9) / 10) {
+            return false;
+        }
+        value = value * 10 + (uint64_t)(*p - '0');
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        if ((*p | 0x20) == suffixes[i]) {
+            value = value > UINT64_MAX >> (10 * (i + 1))
+                        ? UINT64_MAX
+                        : value << (10 * (i + 1));
+            p++;
+            break;
+        }
+    }
+    *at = p;
+    *out = value;
+    return true;
+}

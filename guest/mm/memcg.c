@@ -21,7 +21,8 @@ void memcg_init(void)
         struct memcg *g = &memcgs[i];
 
         g->id = (uint16_t)i;
-        atomic_init(&g->max, MEMCG_NO_LIMIT);
+        atomic_init(&g->memory.max, MEMCG_NO_LIMIT);
+        atomic_init(&g->swap.max, MEMCG_NO_LIMIT);
         for (unsigned node = 0; node < MAX_NODES; node++) {
             lru_init(&g->lruvecs[node]);
         }
@@ -67,29 +68,36 @@ static struct memcg *current_group(void)
     return g == NULL ? memcg_root() : g;
 }
 
-static void uncharge(struct memcg *g, int64_t pages)
+/* Where in struct memcg the counter is. */
+#define MEMORY offsetof(struct memcg, memory)
+#define SWAP offsetof(struct memcg, swap)
+
+static struct memcg_limit *limit_of(struct memcg *g, size_t which)
 {
-    for (; g->parent != NULL; g = g->parent) {
-        atomic_fetch_sub_explicit(&g->usage, pages, memory_order_relaxed);
+    return (struct memcg_limit *)((char *)g + which);
+}
+
+/* The group and those above it, up to but not `end`. */
+static void add(struct memcg *g, const struct memcg *end, size_t which,
+                int64_t n)
+{
+    for (; g->parent != NULL && g != end; g = g->parent) {
+        atomic_fetch_add_explicit(&limit_of(g, which)->usage, n,
+                                  memory_order_relaxed);
     }
 }
 
 /* NULL: charged. Else the group that is at its limit. */
-static struct memcg *try_charge(struct memcg *group, int64_t pages)
+static struct memcg *try_charge(struct memcg *group, size_t which, int64_t n)
 {
     for (struct memcg *g = group; g->parent != NULL; g = g->parent) {
-        int64_t now =
-            atomic_fetch_add_explicit(&g->usage, pages, memory_order_relaxed) +
-            pages;
+        struct memcg_limit *limit = limit_of(g, which);
+        int64_t old =
+            atomic_fetch_add_explicit(&limit->usage, n, memory_order_relaxed);
 
-        if (now > atomic_load_explicit(&g->max, memory_order_relaxed)) {
-            for (struct memcg *u = group;; u = u->parent) {
-                atomic_fetch_sub_explicit(&u->usage, pages,
-                                          memory_order_relaxed);
-                if (u == g) {
-                    return g;
-                }
-            }
+        if (old + n > atomic_load_explicit(&limit->max, memory_order_relaxed)) {
+            add(group, g->parent, which, -n);
+            return g;
         }
     }
     return NULL;
@@ -97,7 +105,7 @@ static struct memcg *try_charge(struct memcg *group, int64_t pages)
 
 static bool charge(struct memcg *group, int64_t pages, unsigned flags)
 {
-    struct memcg *over = try_charge(group, pages);
+    struct memcg *over = try_charge(group, MEMORY, pages);
 
     if (over == NULL) {
         return true;
@@ -107,9 +115,7 @@ static bool charge(struct memcg *group, int64_t pages, unsigned flags)
     }
     if (current()->tlb_ubc.in_reclaim) {
         /* Reclaim must make progress: beyond the limit, as Linux does. */
-        for (struct memcg *g = group; g->parent != NULL; g = g->parent) {
-            atomic_fetch_add_explicit(&g->usage, pages, memory_order_relaxed);
-        }
+        add(group, NULL, MEMORY, pages);
         return true;
     }
     for (unsigned retries = CHARGE_RETRIES; over != NULL;) {
@@ -128,7 +134,7 @@ static bool charge(struct memcg *group, int64_t pages, unsigned flags)
         if (freed == 0) {
             sched_yield(); /* others may be at what we want */
         }
-        over = try_charge(group, pages);
+        over = try_charge(group, MEMORY, pages);
     }
     return true;
 }
@@ -149,8 +155,18 @@ bool memcg_charge(struct page *page, unsigned flags)
 
 void memcg_uncharge(struct page *page, unsigned order)
 {
-    uncharge(memcg_of(page), (int64_t)1 << order);
+    add(memcg_of(page), NULL, MEMORY, -((int64_t)1 << order));
     page->memcg = 0;
+}
+
+bool memcg_charge_swap(uint16_t id)
+{
+    return try_charge(&memcgs[id], SWAP, 1) == NULL;
+}
+
+void memcg_uncharge_swap(uint16_t id)
+{
+    add(&memcgs[id], NULL, SWAP, -1);
 }
 
 void memcg_move_charge(struct page *from, struct page *to)
@@ -199,6 +215,12 @@ void memcg_note_oom_kill(void)
 
 /* --- the tree --- */
 
+static bool has_charges(const struct memcg *g)
+{
+    return atomic_load(&g->memory.usage) != 0 ||
+           atomic_load(&g->swap.usage) != 0;
+}
+
 /* Nobody is below the group, not even a removed group with pages. */
 static bool is_leaf(const struct memcg *group, bool only_online)
 {
@@ -206,8 +228,7 @@ static bool is_leaf(const struct memcg *group, bool only_online)
         const struct memcg *g = &memcgs[i];
 
         if (g->parent == group && atomic_load(&g->used) &&
-            (atomic_load(&g->online) ||
-             (!only_online && atomic_load(&g->usage) != 0))) {
+            (atomic_load(&g->online) || (!only_online && has_charges(g)))) {
             return false;
         }
     }
@@ -219,13 +240,13 @@ struct memcg *memcg_make(struct memcg *parent)
     for (unsigned i = 1; i < MEMCG_MAX; i++) {
         struct memcg *g = &memcgs[i];
 
-        if (atomic_load(&g->online) || atomic_load(&g->usage) != 0 ||
-            !is_leaf(g, false)) {
+        if (atomic_load(&g->online) || has_charges(g) || !is_leaf(g, false)) {
             continue;
         }
         atomic_store(&g->used, false);
         g->parent = parent;
-        atomic_store(&g->max, MEMCG_NO_LIMIT);
+        atomic_store(&g->memory.max, MEMCG_NO_LIMIT);
+        atomic_store(&g->swap.max, MEMCG_NO_LIMIT);
         atomic_store(&g->events_max, 0);
         atomic_store(&g->events_oom, 0);
         atomic_store(&g->events_oom_kill, 0);
@@ -251,9 +272,9 @@ void memcg_set_max(struct memcg *group, int64_t pages)
 {
     unsigned retries = CHARGE_RETRIES;
 
-    atomic_store(&group->max, pages);
+    atomic_store(&group->memory.max, pages);
     while (!task_killed(current())) {
-        int64_t over = atomic_load(&group->usage) - pages;
+        int64_t over = atomic_load(&group->memory.usage) - pages;
 
         if (over <= 0 ||
             (vmscan_group(group, (unsigned)min_u64((uint64_t)over, 1024),

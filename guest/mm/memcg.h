@@ -25,6 +25,11 @@
 
 struct process;
 
+/* What a group and those below it have, and may have. */
+struct memcg_limit {
+    _Atomic int64_t usage, max;
+};
+
 struct memcg {
     uint16_t id;                 /* [init] index in the table; 0 is the root */
     _Atomic bool used;           /* [tree_lock] is, or was, a group */
@@ -32,8 +37,8 @@ struct memcg {
     _Atomic uint32_t use;        /* [tree_lock] how often the place was used */
     struct memcg *parent;        /* [tree_lock] NULL: the root */
     _Atomic int32_t procs;       /* processes in it */
-    _Atomic int64_t usage;       /* pages charged, to groups below it too */
-    _Atomic int64_t max;         /* pages */
+    struct memcg_limit memory;   /* pages */
+    struct memcg_limit swap;     /* slots */
     _Atomic uint64_t events_max; /* charges that met the limit */
     _Atomic uint64_t events_oom; /* ... and failed */
     _Atomic uint64_t events_oom_kill; /* processes killed for it */
@@ -63,6 +68,9 @@ struct memcg *memcg_next(const struct memcg *top, struct memcg *last);
 bool memcg_charge(struct page *page, unsigned flags);
 /* page_free() does it. */
 void memcg_uncharge(struct page *page, unsigned order);
+/* A swap slot of the group; false: it may not have more. */
+bool memcg_charge_swap(uint16_t id);
+void memcg_uncharge_swap(uint16_t id);
 /* The charge goes with the contents; neither is on an LRU list. */
 void memcg_move_charge(struct page *from, struct page *to);
 /* The pages of a block that is cut up, beside the first. */

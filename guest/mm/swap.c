@@ -6,8 +6,10 @@
  */
 #include "mm/swap.h"
 
+#include "kernel/bootargs.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
+#include "kernel/printk.h"
 #include "kernel/smp.h"
 #include "mm/compress.h"
 #include "mm/counters.h"
@@ -24,7 +26,8 @@
 
 struct swap_slot {
     uint32_t count; /* [slot lock] */
-    uint32_t size;  /* [page lock] bytes; SIZE_FILL; 0: nothing stored */
+    uint16_t size;  /* [page lock] bytes; SIZE_FILL; 0: nothing stored */
+    uint16_t memcg; /* group that is charged for the slot */
     union {
         void *chunk;
         struct compress_fill fill;
@@ -47,11 +50,32 @@ static struct {
 
 static struct swap_slot **slot_pages; /* [init] */
 static uint64_t n_slots;              /* [init] */
+static uint64_t slot_limit;           /* n_slots, but for tests */
 static struct spinlock free_lock = SPINLOCK_INIT(LOCK_swap_free);
 static uint64_t free_head; /* [free_lock] entry or 0 */
 static uint64_t fresh;     /* [free_lock] slots never used begin here */
 static struct slot_cache slot_caches[MAX_CPUS];
 static struct compress_work *works[MAX_CPUS]; /* [own CPU] */
+
+/* swap=off, or its size; as many pages as there is RAM if nobody says. */
+static uint64_t slots_wanted(void)
+{
+    uint64_t all = page_total_count(), bytes;
+    char buf[24];
+    const char *value = bootargs_get("swap", buf, sizeof(buf));
+
+    if (value == NULL) {
+        return all;
+    }
+    if (strcmp(value, "off") == 0) {
+        return 0;
+    }
+    if (!str_to_size(&value, &bytes) || *value != '\0') {
+        printk("swap: swap=%s is not known, the default stays\n", value);
+        return all;
+    }
+    return min_u64(bytes >> PAGE_SHIFT, 4 * all);
+}
 
 void swap_init(void)
 {
@@ -61,8 +85,12 @@ void swap_init(void)
         spin_init(&slot_locks[i].lock, LOCK_swap_slot);
     }
     swap_store_init();
-    n_slots = page_total_count();
+    n_slots = slots_wanted();
     n_pages = (n_slots + SLOTS_PER_PAGE - 1) / SLOTS_PER_PAGE;
+    slot_limit = n_slots;
+    if (n_pages == 0) {
+        return;
+    }
     slot_pages = kmalloc(n_pages * sizeof(*slot_pages));
     ASSERT_MSG(slot_pages != NULL, "no memory for swap slots");
     for (uint64_t i = 0; i < n_pages; i++) {
@@ -100,6 +128,9 @@ static uint64_t slot_take(void)
 {
     struct slot_cache *cache = &slot_caches[cpu_id()];
 
+    if (slot_limit < n_slots && swap_used() >= slot_limit) {
+        return 0;
+    }
     if (cache->n == 0) {
         spin_lock(&free_lock);
         while (cache->n < SLOT_BATCH / 2) {
@@ -157,6 +188,7 @@ static void slot_unlock_put(struct swap_slot *slot, uint64_t entry,
 
     if (dead) {
         drop_data(slot);
+        memcg_uncharge_swap(slot->memcg);
     }
     spin_unlock(lock);
     if (dead) {
@@ -210,17 +242,23 @@ uint32_t swap_count(uint64_t entry)
 
 bool swap_cache_add(struct page *page)
 {
-    uint64_t entry = slot_take();
     struct swap_slot *slot;
     struct spinlock *lock;
+    uint64_t entry;
 
+    if (!memcg_charge_swap(page->memcg)) {
+        return false;
+    }
+    entry = slot_take();
     if (entry == 0) {
+        memcg_uncharge_swap(page->memcg);
         return false;
     }
     slot = slot_of(entry);
     lock = slot_lock(entry);
     slot->count = 0;
     slot->size = 0;
+    slot->memcg = page->memcg;
     slot->cache = page;
     page_get(page);
     page->private = entry;
@@ -370,7 +408,7 @@ bool swap_write(struct page *page)
         memcpy(chunk, src, size);
     }
     slot->data.chunk = chunk;
-    slot->size = (uint32_t)size;
+    slot->size = (uint16_t)size;
     return true;
 }
 
@@ -448,6 +486,16 @@ struct page *swap_in_page(uint64_t entry, bool *out_no_memory)
         page_put(fresh_page);
     }
     return page;
+}
+
+uint64_t swap_total(void)
+{
+    return n_slots;
+}
+
+void swap_limit(uint64_t slots)
+{
+    slot_limit = slots < n_slots ? slots : n_slots;
 }
 
 uint64_t swap_used(void)

@@ -58,6 +58,9 @@ bool swap_write(struct page *page);
 
 /* Slots in use, and bytes they take. */
 uint64_t swap_used(void);
+uint64_t swap_total(void);
+/* Tests: no more slots in use than this; what is in use stays. */
+void swap_limit(uint64_t slots);
 uint64_t swap_store_pages(void);
 
 #endif

@@ -35,6 +35,9 @@ static int user_page_get(struct user_page *up, struct mm *mm, uint64_t va,
                           page_mapcount(pte_page(pte)) == 1
                     : (flags & MM_FAULT_WRITE ? pte_writes_now(pte)
                                               : pte_valid(pte))) {
+                if (!(pte & PTE_AF)) {
+                    pte_write(p, pte | PTE_AF); /* a use, as any access is */
+                }
                 up->mm = mm;
                 up->at = (char *)phys_to_virt(pte_address(pte)) +
                          (va & (PAGE_SIZE - 1));

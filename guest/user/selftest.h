@@ -33,7 +33,7 @@ struct shared {
 
 extern struct shared *shared;
 extern const struct test_table tests_huge, tests_signal, tests_memory,
-    tests_numa, tests_process, tests_smp, tests_syscall;
+    tests_numa, tests_process, tests_reclaim, tests_smp, tests_syscall;
 
 /* selftest --child MODE...: what the exec tests start. */
 int exec_child(int argc, char **argv);
