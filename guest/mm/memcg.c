@@ -11,8 +11,6 @@
 #include "mm/counters.h"
 #include "mm/vmscan.h"
 
-#define CHARGE_RETRIES 16
-
 struct memcg memcgs[MEMCG_MAX];
 
 void memcg_init(void)
@@ -106,6 +104,7 @@ static struct memcg *try_charge(struct memcg *group, size_t which, int64_t n)
 static bool charge(struct memcg *group, int64_t pages, unsigned flags)
 {
     struct memcg *over = try_charge(group, MEMORY, pages);
+    struct vmscan_retries retries = {0};
 
     if (over == NULL) {
         return true;
@@ -118,21 +117,13 @@ static bool charge(struct memcg *group, int64_t pages, unsigned flags)
         add(group, NULL, MEMORY, pages);
         return true;
     }
-    for (unsigned retries = CHARGE_RETRIES; over != NULL;) {
-        unsigned freed;
-
+    while (over != NULL) {
         atomic_fetch_add_explicit(&over->events_max, 1, memory_order_relaxed);
-        if (task_killed(current())) {
-            return false;
-        }
-        freed = vmscan_group(over, (unsigned)pages, false);
-        if (freed == 0 && retries-- == 0) {
+        if (!vmscan_again(&retries,
+                          vmscan_group(over, (unsigned)pages, false))) {
             atomic_fetch_add_explicit(&over->events_oom, 1,
                                       memory_order_relaxed);
             return false;
-        }
-        if (freed == 0) {
-            sched_yield(); /* others may be at what we want */
         }
         over = try_charge(group, MEMORY, pages);
     }
@@ -270,17 +261,15 @@ int memcg_remove(struct memcg *group)
 
 void memcg_set_max(struct memcg *group, int64_t pages)
 {
-    unsigned retries = CHARGE_RETRIES;
+    struct vmscan_retries retries = {0};
+    int64_t over;
 
     atomic_store(&group->memory.max, pages);
-    while (!task_killed(current())) {
-        int64_t over = atomic_load(&group->memory.usage) - pages;
-
-        if (over <= 0 ||
-            (vmscan_group(group, (unsigned)min_u64((uint64_t)over, 1024),
-                          false) == 0 &&
-             retries-- == 0)) {
-            break;
-        }
-    }
+    do {
+        over = atomic_load(&group->memory.usage) - pages;
+    } while (over > 0 &&
+             vmscan_again(&retries,
+                          vmscan_group(group,
+                                       (unsigned)min_u64((uint64_t)over, 1024),
+                                       false)));
 }

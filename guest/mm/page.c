@@ -22,9 +22,7 @@
 #define PCP_BATCH 32
 #define PCP_HIGH 96
 #define SHARED_HIGH 64
-/* Direct reclaim: frames a call, and calls in vain before it gives up */
-#define RECLAIM_TARGET 32U
-#define RECLAIM_RETRIES 16
+#define RECLAIM_TARGET 32U /* frames a direct reclaim */
 
 /* Set to fill freed frames with junk (debugging). */
 #ifndef PAGE_JUNK
@@ -158,19 +156,16 @@ static struct page *take_near(unsigned node, unsigned order, unsigned flags,
 static struct page *take_slow(unsigned node, unsigned order, unsigned flags)
 {
     enum page_wmark mark = flags & PAGE_ALLOC_RESERVE ? WMARK_NONE : WMARK_MIN;
+    struct vmscan_retries retries = {0};
     struct page *page;
 
     kswapd_wake(node, flags & PAGE_ALLOC_THISNODE);
     page = take_near(node, order, flags, mark);
-    for (unsigned retries = RECLAIM_RETRIES; page == NULL &&
-                                             (flags & PAGE_ALLOC_RECLAIM) &&
-                                             !task_killed(current());) {
-        if (vmscan_direct(RECLAIM_TARGET << order) == 0) {
-            if (retries-- == 0) {
-                break;
-            }
-            sched_yield(); /* others may be at what we want */
-        }
+    if (!(flags & PAGE_ALLOC_RECLAIM) || current()->tlb_ubc.in_reclaim) {
+        return page;
+    }
+    while (page == NULL &&
+           vmscan_again(&retries, vmscan_direct(RECLAIM_TARGET << order))) {
         page = take_near(node, order, flags, mark);
     }
     return page;

@@ -30,14 +30,13 @@ static int user_page_get(struct user_page *up, struct mm *mm, uint64_t va,
         mm_read_lock(&mm->mmap_lock);
         pte = pt_lookup_lock(mm, va, &up->ptl);
         if (pte != 0) {
+            /* The access flag: a use by the kernel is a use. */
             if (flags & MM_FAULT_FORCE
                     ? pte_present(pte) && !(pte & PTE_SPECIAL) &&
                           page_mapcount(pte_page(pte)) == 1
-                    : (flags & MM_FAULT_WRITE ? pte_writes_now(pte)
-                                              : pte_valid(pte))) {
-                if (!(pte & PTE_AF)) {
-                    pte_write(p, pte | PTE_AF); /* a use, as any access is */
-                }
+                    : (pte & PTE_AF) &&
+                          (flags & MM_FAULT_WRITE ? pte_writes_now(pte)
+                                                  : pte_valid(pte))) {
                 up->mm = mm;
                 up->at = (char *)phys_to_virt(pte_address(pte)) +
                          (va & (PAGE_SIZE - 1));

@@ -22,6 +22,11 @@
 #define CLASSIC_LIST 32U
 #define GENERATION_LIST 64U
 #define REQUEST_RETRIES 16
+#define VAIN_RETRIES 16U
+#define BUSY_RETRIES 1000U
+#define BUSY_SLEEP_NS (1000UL * 1000)
+
+static _Atomic unsigned busy; /* tasks in try_to_free() */
 
 static void note_scanned(struct scan_control *sc, unsigned n)
 {
@@ -166,6 +171,7 @@ static unsigned try_to_free(struct scan_control *sc)
 {
     unsigned first = node_of_cpu(cpu_id());
 
+    atomic_fetch_add_explicit(&busy, 1, memory_order_relaxed);
     for (unsigned i = 0; i <= VMSCAN_PRIORITY; i++) {
         sc->priority = VMSCAN_PRIORITY - i;
         for (unsigned node = 0; node < nodes_count(); node++) {
@@ -175,7 +181,26 @@ static unsigned try_to_free(struct scan_control *sc)
             break;
         }
     }
+    atomic_fetch_sub_explicit(&busy, 1, memory_order_relaxed);
     return sc->reclaimed;
+}
+
+bool vmscan_again(struct vmscan_retries *retries, unsigned freed)
+{
+    if (task_killed(current())) {
+        return false;
+    }
+    if (freed != 0) {
+        return true;
+    }
+    if (atomic_load_explicit(&busy, memory_order_relaxed) != 0 &&
+        retries->busy < BUSY_RETRIES) {
+        retries->busy++;
+        sched_sleep_ns(BUSY_SLEEP_NS);
+        return true;
+    }
+    sched_yield();
+    return ++retries->vain <= VAIN_RETRIES;
 }
 
 unsigned vmscan_direct(unsigned n)

@@ -18,6 +18,15 @@ unsigned vmscan_direct(unsigned n);
 /* The same from a group and those below. */
 unsigned vmscan_group(struct memcg *group, unsigned n, bool proactive);
 /*
+ * Whether to try once more after a reclaim that freed so many frames. Only so
+ * often in vain; while others are at it, what we want is in their hands, and
+ * we wait for them.
+ */
+struct vmscan_retries {
+    unsigned vain, busy;
+};
+bool vmscan_again(struct vmscan_retries *retries, unsigned freed);
+/*
  * memory.reclaim: n pages of the group, and of those below, are to go. 0,
  * -EAGAIN: not all of them could; -EINTR: the caller is to die.
  */

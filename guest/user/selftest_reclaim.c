@@ -397,6 +397,9 @@ static bool crowd_in_group(void)
         int status = -1;
 
         waitpid(pids[i], &status, 0);
+        if (status != 0) {
+            test_why("a child ended with status 0x%x", (unsigned)status);
+        }
         ok &= status == 0;
     }
     return ok;
