@@ -240,6 +240,47 @@ static uint64_t run_again(struct scene *s)
     return make_lazy(s, 1) ? counters[1].tlbi_local - before : UINT64_MAX;
 }
 
+/* 1200 pages in 1 and 5 parts: 3 and 5 batches, each asks whom company says. */
+static const char *migrate_with(enum company company, bool lazy_mask, bool hits)
+{
+    unsigned n = others_count();
+    struct ktest_counts c;
+    struct scene s;
+
+    KTEST_CHECK(scene_begin(&s, lazy_mask));
+    atomic_store(&s.mm->context.next_trim, UINT64_MAX);
+    KTEST_CHECK(ktest_map(TEST_VA, 1200, false));
+    KTEST_CHECK(ktest_fill(TEST_VA, 1200, 1) && assemble(&s, company, n));
+    for (uint64_t parts = 1; parts <= 5; parts += 4) {
+        ktest_counts_start(&c);
+        for (uint64_t i = 0; i < parts; i++) {
+            KTEST_CHECK(ktest_move(s.mm,
+                                   TEST_VA + i * (1200 / parts) * PAGE_SIZE,
+                                   1200 / parts, MIGRATE_SYNC) == 1200 / parts);
+        }
+        ktest_counts_stop(&c);
+        KTEST_CHECK(c.at.remote_flush_received ==
+                    (hits ? n * (parts == 1 ? 3 : 5) : 0));
+    }
+    KTEST_CHECK(ktest_check(TEST_VA, 1200, 1));
+    scene_end(&s);
+    return NULL;
+}
+
+const char *test_ipi_migrate(void)
+{
+    const char *why;
+
+    SKIP_UNLESS_IPI(2);
+    if (!mm_like.migrate_batched) {
+        KTEST_SKIP("migrate=sync");
+    }
+    why = migrate_with(COMPANY_THREADS, false, true);
+    why = why != NULL ? why : migrate_with(COMPANY_STALE, true, true);
+    why = why != NULL ? why : migrate_with(COMPANY_STALE, false, false);
+    return why != NULL ? why : migrate_with(COMPANY_IDLE, true, false);
+}
+
 const char *test_ipi_lazy(void)
 {
     struct ktest_counts c;

@@ -67,6 +67,12 @@ static unsigned long allowed_nodes(void)
     return nodes;
 }
 
+/* Some kernels are built without any of this. */
+static bool knows_nodes(void)
+{
+    return call_get(NULL, NULL, 0, NULL, 0) == 0 || errno != ENOSYS;
+}
+
 static bool two_nodes(void)
 {
     return (allowed_nodes() & 3) == 3;
@@ -120,6 +126,9 @@ static bool query(void)
 {
     char *buf = (char *)test_map_private(4 * PAGE);
 
+    if (!knows_nodes()) {
+        return test_skip("no memory nodes in this kernel");
+    }
     CHECK(buf != NULL);
     buf[0] = 1;
     CHECK_EQ(*(volatile char *)(buf + PAGE), 0); /* the zero page */
@@ -138,6 +147,9 @@ static bool move_errors(void)
 {
     volatile uint64_t *buf = test_map_private(FEW * PAGE);
 
+    if (!knows_nodes()) {
+        return test_skip("no memory nodes in this kernel");
+    }
     CHECK(buf != NULL);
     fill(buf, FEW, 1);
     list_pages((void *)(uintptr_t)buf, FEW, 0);
@@ -245,6 +257,9 @@ static bool migrate_a_process(void)
     const unsigned long zero = 1, one = 2, none = 0, beyond = 1UL << 20;
     volatile uint64_t *buf = test_map_private(FEW * PAGE);
 
+    if (!knows_nodes()) {
+        return test_skip("no memory nodes in this kernel");
+    }
     CHECK(buf != NULL);
     fill(buf, FEW, 1);
     errno = 0;
@@ -285,6 +300,9 @@ static bool policies(void)
     char *buf = (char *)test_map_private(8 * PAGE);
     int mode = -1, node;
 
+    if (!knows_nodes()) {
+        return test_skip("no memory nodes in this kernel");
+    }
     CHECK(buf != NULL && all != 0);
     CHECK(call_get(&mode, NULL, 0, NULL, 8) == -1 && errno == EINVAL);
     CHECK(call_get(&mode, NULL, 0, buf, 0) == -1 && errno == EINVAL);
@@ -423,7 +441,8 @@ static bool getcpu_node(void)
 
     CHECK_EQ(pin_to_cpu(0), 0);
     CHECK_EQ(syscall(SYS_getcpu, &cpu, &node, NULL), 0);
-    CHECK(cpu == 0 && (allowed_nodes() >> node & 1) == 1);
+    CHECK_EQ(cpu, 0);
+    CHECK(!knows_nodes() || (allowed_nodes() >> node & 1) == 1);
     errno = 0;
     CHECK(syscall(SYS_getcpu, bad_pointer(), NULL, NULL) == -1 &&
           errno == EFAULT);
