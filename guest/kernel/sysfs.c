@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * /sys/devices/system: CPUs and memory nodes, as Linux programs look for them;
- * /sys/kernel/mm.
+ * /sys/kernel/mm, and /proc/sys.
  */
 #include "kernel/errno.h"
 #include "kernel/inode.h"
@@ -9,6 +9,7 @@
 #include "kernel/panic.h"
 #include "kernel/smp.h"
 #include "mm/node.h"
+#include "mm/numa.h"
 #include "mm/page.h"
 #include "mm/reclaim.h"
 
@@ -62,6 +63,30 @@ static const struct inode_ops demotion_ops = {
     .write = demotion_write,
 };
 
+/* --- /proc/sys/kernel/numa_balancing --- */
+
+static int balancing_text(struct inode *inode, struct text *text)
+{
+    (void)inode;
+    text_printf(text, "%u\n", numa_balancing);
+    return 0;
+}
+
+static int64_t balancing_write(struct inode *inode, const char *bytes, size_t n)
+{
+    (void)inode;
+    if (n == 0 || n > 2 || (bytes[0] != '0' && bytes[0] != '1') ||
+        (n == 2 && bytes[1] != '\n')) {
+        return -EINVAL;
+    }
+    numa_set_balancing(bytes[0] == '1');
+    return (int64_t)n;
+}
+
+static const struct inode_ops balancing_ops = {
+    .text = balancing_text,
+    .write = balancing_write,
+};
 
 /* --- /sys/devices/system/node/nodeN; inode->private: N --- */
 
@@ -147,7 +172,9 @@ void sysfs_init(void)
     add("/sys/devices/system/node/online", &nodes_ops, 0);
     add("/sys/devices/system/node/possible", &nodes_ops, 0);
     if (tree_add("/sys/kernel/mm/numa/demotion_enabled", S_IFREG | 0644,
-                 &demotion_ops, NULL) == NULL) {
+                 &demotion_ops, NULL) == NULL ||
+        tree_add("/proc/sys/kernel/numa_balancing", S_IFREG | 0644,
+                 &balancing_ops, NULL) == NULL) {
         panic("no memory for /sys/kernel/mm");
     }
     for (unsigned i = 0; i < cpu_count; i++) {

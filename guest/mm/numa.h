@@ -50,8 +50,11 @@ int numa_get_nodes(uint64_t va, uint64_t maxnode, uint64_t *out_nodes);
 uint64_t numa_all_nodes(void);
 
 /* --- hints (numa_hint.c) --- */
-extern bool numa_balancing; /* [init] numa_balancing=on */
-void numa_init(void);       /* after bootargs_parse() */
+/* numa_balancing=on, or /proc/sys/kernel/numa_balancing; read relaxed. */
+extern bool numa_balancing;
+void numa_init(void); /* after bootargs_parse() */
+/* Thread context. Every CPU starts or stops its tick. */
+void numa_set_balancing(bool on);
 struct task;
 /* A tick of CPU time has gone by for the task. Interrupts masked. */
 void numa_tick(struct task *task);

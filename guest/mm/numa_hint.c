@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * NUMA hints, `numa_balancing=on`: once in a while the PTEs of a window of the
- * address space become PROT_NONE, through the code of mprotect and with one
+ * NUMA hints, with numa_balancing on: once in a while the PTEs of a window of
+ * the address space become PROT_NONE, through the code of mprotect and with one
  * flush a range; the next access of each page faults, and brings the page to
  * the node of the CPU it came from.
  *
@@ -15,6 +15,8 @@
 #include "kernel/bootargs.h"
 #include "kernel/lib.h"
 #include "kernel/percpu.h"
+#include "kernel/sched.h"
+#include "kernel/smp.h"
 #include "kernel/task.h"
 #include "kernel/time.h"
 #include "mm/counters.h"
@@ -48,6 +50,21 @@ void numa_init(void)
     numa_balancing = value != NULL && strcmp(value, "on") == 0;
     scan_period_ns = number_word("numa_scan_ms", 1000) * NSEC_PER_MS;
     scan_bytes = number_word("numa_scan_mb", 256) << 20;
+}
+
+void numa_set_balancing(bool on)
+{
+    uint64_t flags;
+
+    __atomic_store_n(&numa_balancing, on, __ATOMIC_RELAXED);
+    flags = local_irq_save();
+    for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+        if (cpu != cpu_id()) {
+            smp_send_reschedule(cpu);
+        }
+    }
+    sched_reschedule_irq(); /* our own */
+    local_irq_restore(flags);
 }
 
 void numa_tick(struct task *task)

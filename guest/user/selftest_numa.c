@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "selftest.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -449,6 +450,28 @@ static bool getcpu_node(void)
     return true;
 }
 
+/* The switch of NUMA hints; it is left as it was. */
+static bool balancing_switch(void)
+{
+    int fd = open("/proc/sys/kernel/numa_balancing", O_RDWR);
+    char before[8] = "", now[8] = "";
+
+    if (fd < 0) {
+        return test_skip("no numa_balancing to write to");
+    }
+    CHECK(pread(fd, before, sizeof(before) - 1, 0) > 0);
+    CHECK_EQ(pwrite(fd, "1\n", 2, 0), 2);
+    close(fd);
+    fd = open("/proc/sys/kernel/numa_balancing", O_RDWR);
+    CHECK(fd >= 0 && read(fd, now, sizeof(now) - 1) > 0);
+    CHECK_EQ(now[0], '1');
+    errno = 0;
+    CHECK(pwrite(fd, "x", 1, 0) == -1 && errno == EINVAL);
+    CHECK(pwrite(fd, before, strlen(before), 0) > 0);
+    close(fd);
+    return true;
+}
+
 static const struct test tests[] = {
     {"move_pages without nodes tells where pages are", query},
     {"move_pages answers bad arguments", move_errors},
@@ -458,6 +481,7 @@ static const struct test tests[] = {
     {"policies of areas and tasks place new pages", policies},
     {"pages move while threads write them", move_under_writers},
     {"getcpu knows the node", getcpu_node},
+    {"NUMA hints have a switch", balancing_switch},
 };
 
 TEST_TABLE(tests_numa, "numa", tests);
