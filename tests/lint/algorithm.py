@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the guest counts what: every counter of guest/abi/counters.inc, with
-the functions that count it, as docs/ALGORITHM.md lists them.
+"""What docs/ALGORITHM.md says of the guest's source: every counter of
+guest/abi/counters.inc with the functions that count it, and the tests it names.
 
-  counters.py ROOT             is the table up to date, and is each counted?
-  counters.py ROOT --document  write it
+  algorithm.py ROOT             is the table up to date, is each counter
+                                counted, is every sentence in quotes a test's?
+  algorithm.py ROOT --document  write the table
 """
 import pathlib
 import re
 import sys
 
-BEGIN = "<!-- counters: begin of what counters.py --document writes -->\n"
-END = "<!-- counters: end of what counters.py --document writes -->\n"
+BEGIN = "<!-- counters: begin of what algorithm.py --document writes -->\n"
+END = "<!-- counters: end of what algorithm.py --document writes -->\n"
 COUNTER = re.compile(r'^COUNTER\((\w+), "([^"]*)"\)', re.M)
 # TLBI_VIEWS(instruction, operand, counter) issues it for each view of an ASID.
 COUNTED = re.compile(r"\bcounter_(?:inc|add)\(\s*(\w+)|"
@@ -71,6 +72,16 @@ def table(root):
     return "\n".join(lines) + "\n", missing
 
 
+def unknown_tests(root, text):
+    section = text.split("\n## Tests of the whole\n")[1].split("\n## ")[0]
+    sources = "".join(
+        path.read_text() for pattern in ("ktests.inc", "ktest_*.c",
+                                         "selftest_*.c")
+        for path in sorted((root / "guest").rglob(pattern)))
+    return [name for name in re.findall(r'"([^"]+)"', section)
+            if f'"{name}"' not in sources]
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     document = root / "docs/ALGORITHM.md"
@@ -79,11 +90,15 @@ def main():
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     if missing:
         sys.exit("counted nowhere: " + ", ".join(missing))
+    unknown = unknown_tests(root, text)
+    if unknown:
+        sys.exit("docs/ALGORITHM.md names no test of the guest: " +
+                 "; ".join(unknown))
     if sys.argv[2:] == ["--document"]:
         document.write_text(text[:begin] + "\n" + new + "\n" + text[end:])
     elif text[begin:end].strip() != new.strip():
         old = set(text[begin:end].splitlines())
-        sys.exit("docs/ALGORITHM.md is not up to date: counters.py ROOT "
+        sys.exit("docs/ALGORITHM.md is not up to date: algorithm.py ROOT "
                  "--document writes it. First difference:\n" +
                  next((l for l in new.splitlines() if l not in old), "a line "
                       "too many"))
