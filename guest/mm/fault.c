@@ -17,6 +17,7 @@
 #include "mm/rmap.h"
 #include "mm/shmem.h"
 #include "mm/swap.h"
+#include "mm/tlbbatch.h"
 
 #define FAULT_RETRY 1 /* something moved: look again */
 
@@ -81,6 +82,9 @@ static bool lock_same(struct fault *f)
 {
     spin_lock(f->ptl);
     if (pte_read(f->p) == f->orig) {
+        if (mm_like.fault_drain && !pte_present(f->orig)) {
+            flush_tlb_batched_pending(f->mm);
+        }
         return true;
     }
     spin_unlock(f->ptl);

@@ -38,7 +38,8 @@ static uint64_t repeats(uint64_t waits)
 static bool like_612(void)
 {
     return mm_like.free_batch == 31 && mm_like.bc_batched &&
-           !mm_like.pageout_young_flush && !mm_like.read_fault_dirty;
+           !mm_like.pageout_young_flush && !mm_like.read_fault_dirty &&
+           !mm_like.fault_drain;
 }
 
 static uint64_t drain(void) /* how many of a due drain are counted */

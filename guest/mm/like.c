@@ -137,6 +137,7 @@ void like_init(void)
         {"read_fault", &mm_like.read_fault_dirty, "clean", "dirty"},
         {"mask", &mm_like.lazy_cpumask, "switch", "lazy"},
         {"request", &mm_like.request_quarters, "whole", "quarters"},
+        {"fault_drain", &mm_like.fault_drain, "no", "yes"},
         {"lazy_hit", &mm_like.ipi_lazy_keeps_bit, "clear", "keep"},
     };
 

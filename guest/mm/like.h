@@ -14,6 +14,7 @@
  *   lazy_hit=clear|keep         ipi_lazy_keeps_bit
  *   lists=classic|mglru|scaled  mglru_lists, mglru_scaled
  *   request=whole|quarters      request_quarters
+ *   fault_drain=no|yes          fault_drain; no is what Linux does
  *
  * lists= also sets referenced_young_tlbi, which only the classic walk has.
  * Read only after like_init(). A value that is not known is reported, and what
@@ -52,6 +53,13 @@ struct mm_like {
     bool mglru_scaled;
     /* memory.reclaim asks for a quarter of what is left (else all of it). */
     bool request_quarters;
+    /*
+     * No Linux does it: a fault that maps a page where none was drains what
+     * reclaim has not flushed yet. Without it another CPU may go on reading a
+     * clean page's old frame for a while after a new one is mapped, which is
+     * break-before-make without the wait.
+     */
+    bool fault_drain;
 };
 
 extern struct mm_like mm_like; /* [init] */
