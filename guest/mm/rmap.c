@@ -186,6 +186,12 @@ static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
     if (p == NULL) {
         return false;
     }
+    if (page_test(page, PG_ANON) && !lazyfree &&
+        !page_test(page, PG_SWAPCACHE)) {
+        /* Given to MADV_FREE, and written again since we looked. */
+        spin_unlock(ptl);
+        return false;
+    }
     if (page_test(page, PG_ANON) && !lazyfree) {
         /* Before the PTE goes: from here nobody else can free the slot. */
         swap_dup(page->private);

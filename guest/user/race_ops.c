@@ -436,8 +436,13 @@ static void reap(struct race_thread *t, unsigned i)
     while (waitpid(t->children[i], &status, 0) < 0 && errno == EINTR) {
     }
     t->children[i] = 0;
-    if (!WIFEXITED(status)) {
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+        race_opt.limit_pages > 0) {
+        atomic_fetch_add(&race_board->refused, 1); /* the limit's victim */
+    } else if (!WIFEXITED(status)) {
         race_found(RACE_FOUND_DEATH, t->id, i, (uint64_t)status, 0);
+    } else if (WEXITSTATUS(status) != 0) {
+        race_found(RACE_FOUND_EXEC, t->id, i, (uint64_t)status, 0);
     }
 }
 
@@ -464,6 +469,9 @@ static void exec_self(struct race_thread *t)
     snprintf(seed, sizeof(seed), "%llu",
              (unsigned long long)race_random(&t->random));
     execve(race_self, argv, envp);
+    if (errno == ENOEXEC) { /* an emulator that only knows this process */
+        _exit(race_exec_child(strtoul(seed, NULL, 10)));
+    }
     _exit(errno == ENOMEM ? 0 : 1);
 }
 
