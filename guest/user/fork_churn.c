@@ -114,7 +114,7 @@ static void execute(int in, int out, const char *a, const char *b,
     if (errno == ENOMEM) {
         _exit(REFUSED);
     }
-    _exit(127);
+    _exit(errno < 100 ? errno : 127);
 }
 
 static pid_t start(int in, int out, const char *a, const char *b, const char *c)
@@ -175,6 +175,7 @@ static void run_script(void)
     int fds[2];
     unsigned processes;
     bool good = true, refused = false;
+    int bad_status = 0;
 
     make_pipe(fds);
     processes = start_script(fds[1], pids);
@@ -197,11 +198,16 @@ static void run_script(void)
             refused |= WEXITSTATUS(status) == REFUSED;
             good &= WEXITSTATUS(status) == 0 || refused;
         }
+        bad_status = status != 0 ? status : bad_status;
     }
     if (refused) {
         atomic_fetch_add(&board->refused, 1);
     } else if (!good || strtoul(text, NULL, 10) != RIGHT) {
-        atomic_fetch_add(&board->wrong, 1);
+        if (atomic_fetch_add(&board->wrong, 1) == 0) {
+            printf("fork_churn: WRONG: wait status 0x%x, output \"%s\"\n",
+                   (unsigned)bad_status, text);
+            fflush(stdout);
+        }
     }
 }
 
