@@ -59,7 +59,7 @@ static bool count_pageout(struct ktest_counts *c, uint64_t pages)
 
     ktest_counts_start(c);
     ok = pageout(pages);
-    ktest_counts_stop(c);
+    ktest_counts_stop_raw(c);
     return ok;
 }
 
@@ -225,7 +225,7 @@ static bool count_protect(struct ktest_counts *c, uint64_t va, uint64_t pages,
 
     ktest_counts_start(c);
     ok = sys_mprotect(va, pages * PAGE_SIZE, prot) == 0;
-    ktest_counts_stop(c);
+    ktest_counts_stop_raw(c);
     return ok;
 }
 
@@ -255,11 +255,11 @@ const char *test_count_mprotect(void)
     KTEST_CHECK(pageout(TEST_PAGES));
     ktest_counts_start(&c);
     KTEST_CHECK(sys_madvise(TEST_VA, PAGE_SIZE, MADV_DONTNEED) == 0);
-    ktest_counts_stop(&c);
+    ktest_counts_stop_raw(&c);
     KTEST_CHECK(c.at.tlbi_asid == drain() * flush_views());
     ktest_counts_start(&c);
     KTEST_CHECK(sys_munmap(TEST_VA, TEST_PAGES / 2 * PAGE_SIZE) == 0);
-    ktest_counts_stop(&c);
+    ktest_counts_stop_raw(&c);
     KTEST_CHECK(is_broadcast(&c, 0, 0, 0, 0));
     ktest_leave();
     return NULL;
@@ -309,7 +309,7 @@ const char *test_count_munmap(void)
     KTEST_CHECK(ktest_fill(TEST_VA, TEST_PAGES, 2));
     ktest_counts_start(&c);
     KTEST_CHECK(sys_munmap(TEST_VA, TEST_PAGES * PAGE_SIZE) == 0);
-    ktest_counts_stop(&c);
+    ktest_counts_stop_raw(&c);
     /* The pages' flush at the end of the area, then that of the tables. */
     KTEST_CHECK(c.at.dsb_ishst == 2 && c.at.dsb_ish == 2 + repeats(2));
     KTEST_CHECK(c.at.gather_flush == 2 && c.at.frames_freed == 256);
@@ -409,7 +409,7 @@ const char *test_pending_overflow(void)
     ktest_counts_start(&c);
     flush_tlb_batched_pending(mm);
     flush_tlb_batched_pending(mm);
-    ktest_counts_stop(&c);
+    ktest_counts_stop_raw(&c);
     if (bootargs.drain != BOOTARG_DRAIN_NONE) {
         KTEST_CHECK(c.at.pending_drain == 1);
         KTEST_CHECK(word_of(mm) == (1 | 1 << TLB_BATCH_FLUSHED_SHIFT));

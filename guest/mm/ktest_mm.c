@@ -9,6 +9,7 @@
 #include "kernel/smp.h"
 #include "kernel/task.h"
 #include "mm/flush.h"
+#include "mm/flush_opts.h"
 #include "mm/like.h"
 #include "mm/lru.h"
 #include "mm/uaccess.h"
@@ -117,7 +118,26 @@ void ktest_counts_start(struct ktest_counts *c)
     }
 }
 
+static void divide(uint64_t *count, uint64_t by)
+{
+    *count = *count % by == 0 ? *count / by : UINT64_MAX;
+}
+
 void ktest_counts_stop(struct ktest_counts *c)
+{
+    ktest_counts_stop_raw(c);
+    if (flush_opts.repeat_tlbi && bootargs.tlb != BOOTARG_TLB_IPI) {
+        divide(&c->at.dsb_ish, 2);
+        c->at.tlbi_va -= c->at.dsb_ish;
+    }
+    divide(&c->at.tlbi_va, flush_views());
+    divide(&c->at.tlbi_va_walk, flush_views());
+    divide(&c->at.tlbi_range, flush_views());
+    divide(&c->at.tlbi_range_walk, flush_views());
+    divide(&c->at.tlbi_asid, flush_views());
+}
+
+void ktest_counts_stop_raw(struct ktest_counts *c)
 {
     uint64_t *at = (uint64_t *)&c->at;
 

@@ -35,7 +35,12 @@ struct ktest_counts {
     struct annot_counters at;
 };
 void ktest_counts_start(struct ktest_counts *c);
-void ktest_counts_stop(struct ktest_counts *c); /* at = difference */
+/*
+ * at = difference, as without kpti=on and repeat_tlbi=on: each TLBI once, and
+ * each wait one DSB. Counts that cannot come from those are made absurd.
+ */
+void ktest_counts_stop(struct ktest_counts *c);
+void ktest_counts_stop_raw(struct ktest_counts *c); /* as they are */
 
 /* The PTE of va, 0 if there is none. */
 pte_t ktest_pte(struct mm *mm, uint64_t va);

@@ -3,12 +3,14 @@
 """What one MADV_PAGEOUT call of swap_bench costs, exactly.
 
   counts.py --shootdown FILE --tlb broadcast|ipi --flush sync|batched
-            --threads N [--cpus N] [--rounds N]
+            --threads N [--cpus N] [--rounds N] [--append WORDS]
 
 The expected numbers are those of a Linux 6.12 kernel for 256 pages inside one
 2 MiB region (docs/TESTING.md): no tolerance. They are compared with what the
 machine counted inside each call and with what swap_bench printed; and what the
 machine attributes to the kernel's flush functions with the guest's own count.
+With kpti=on in WORDS every TLBI comes twice and no DSB does; repeat_tlbi=on does
+not batch, and each wait has a TLBI and a DSB ISH more.
 """
 import argparse
 import json
@@ -22,9 +24,12 @@ BATCHES = -(-PAGES // BATCH)        # 9
 SHARED_VA = ("VAE1IS", "VALE1IS", "VAAE1IS", "VAALE1IS")
 
 
-def expected(tlb, flush, others):
+def expected(tlb, flush, others, words):
     """{(first|steady, kind): count} for the calling vCPU's flush code."""
     want = {}
+    repeats = "repeat_tlbi=on" in words
+    if repeats and tlb == "broadcast":
+        flush = "sync"
     if tlb == "broadcast":
         first = {"TLBI VALE1IS": PAGES, "TLBI ASIDE1IS": 0,
                  "DSB ISHST": PAGES, "DSB ISH": PAGES, "IPI": 0}
@@ -34,6 +39,13 @@ def expected(tlb, flush, others):
             # of what the call before left pending.
             steady.update({"TLBI ASIDE1IS": 1, "DSB ISHST": PAGES + 1,
                            "DSB ISH": BATCHES + 1})
+        for counts in (first, steady):
+            if "kpti=on" in words:
+                counts["TLBI VALE1IS"] *= 2
+                counts["TLBI ASIDE1IS"] *= 2
+            if repeats:
+                counts["TLBI VALE1IS"] += counts["DSB ISH"]
+                counts["DSB ISH"] *= 2
     else:
         first = {"TLBI VALE1IS": 0, "TLBI ASIDE1IS": 0, "IPI": PAGES * others}
         steady = dict(first)
@@ -145,10 +157,11 @@ def main():
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--cpus", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--append", default="")
     o = parser.parse_args()
     command = [o.shootdown, "run", "swap_bench", "--cpus", str(o.cpus),
                "--tlb", o.tlb, "--flush", o.flush, "--timeout", "100",
-               "--stats", "-", "--", "-k", str(o.rounds),
+               "--append", o.append, "--stats", "-", "--", "-k", str(o.rounds),
                "-t", str(o.threads)]
     print(" ".join(command))
     run = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=120,
@@ -162,7 +175,7 @@ def main():
         print("\n".join(out[-20:]))
         print("NOT OK: the last line is no JSON")
         return 1
-    want = expected(o.tlb, o.flush, o.threads)
+    want = expected(o.tlb, o.flush, o.threads, o.append.split())
     check_machine(checks, stats, want)
     check_printed(checks, out, want, o.tlb)
     check_guest(checks, stats)
