@@ -26,7 +26,7 @@
 #define BUSY_RETRIES 1000U
 #define BUSY_SLEEP_NS (1000UL * 1000)
 
-static _Atomic unsigned busy; /* tasks in try_to_free() */
+static _Atomic unsigned busy; /* tasks in vmscan_node(), kswapd's too */
 
 static void note_scanned(struct scan_control *sc, unsigned n)
 {
@@ -151,6 +151,7 @@ static void shrink_classic(struct lruvec *v, unsigned node,
 
 void vmscan_node(unsigned node, struct scan_control *sc)
 {
+    atomic_fetch_add_explicit(&busy, 1, memory_order_relaxed);
     for (struct memcg *g = memcg_next(sc->group, NULL); g != NULL;
          g = memcg_next(sc->group, g)) {
         struct lruvec *v = &g->lruvecs[node];
@@ -164,6 +165,7 @@ void vmscan_node(unsigned node, struct scan_control *sc)
             shrink_classic(v, node, sc);
         }
     }
+    atomic_fetch_sub_explicit(&busy, 1, memory_order_relaxed);
 }
 
 /* Round after round; the nearest node first in each. */
@@ -171,7 +173,6 @@ static unsigned try_to_free(struct scan_control *sc)
 {
     unsigned first = node_of_cpu(cpu_id());
 
-    atomic_fetch_add_explicit(&busy, 1, memory_order_relaxed);
     for (unsigned i = 0; i <= VMSCAN_PRIORITY; i++) {
         sc->priority = VMSCAN_PRIORITY - i;
         for (unsigned node = 0; node < nodes_count(); node++) {
@@ -181,7 +182,6 @@ static unsigned try_to_free(struct scan_control *sc)
             break;
         }
     }
-    atomic_fetch_sub_explicit(&busy, 1, memory_order_relaxed);
     return sc->reclaimed;
 }
 
