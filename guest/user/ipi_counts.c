@@ -147,7 +147,7 @@ static void case_reclaim(const char *name, bool clean)
     r = memory_reclaim(GROUP, opt.pages);
     end(name);
     if (r != 0 && errno != EAGAIN) {
-        skipped(name, CGROUP GROUP "/memory.reclaim", errno);
+        skipped(name, "memory.reclaim", errno);
     } else if (!clean) {
         begin();
         protect(buf, opt.pages, PROT_READ);
@@ -166,7 +166,7 @@ static void case_reclaim_by_other(const char *name)
     shared_wait(&helper->done, n);
     end(name);
     if (helper->error != 0 && helper->error != EAGAIN) {
-        skipped(name, CGROUP GROUP "/memory.reclaim", (int)helper->error);
+        skipped(name, "memory.reclaim", (int)helper->error);
     }
     drop_buffer(buf);
 }

@@ -243,7 +243,7 @@ static void run_reclaim(const char *name, bool dirty)
 
     (void)memory_make_group("/counts");
     if (memory_join("/counts") != 0) {
-        not_here(name, CGROUP "/counts/cgroup.procs");
+        not_here(name, "cgroup.procs");
         memory_unmap(buf, pages);
         return;
     }
@@ -257,7 +257,7 @@ static void run_reclaim(const char *name, bool dirty)
     fd = open(CGROUP "/counts/memory.reclaim", O_WRONLY);
     begin();
     if (write(fd, text, strlen(text)) < 0 && errno != EAGAIN) {
-        not_here(name, CGROUP "/counts/memory.reclaim");
+        not_here(name, "memory.reclaim");
     }
     end(&s);
     close(fd);

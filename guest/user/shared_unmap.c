@@ -91,8 +91,7 @@ static unsigned long reclaim(void)
     unsigned long n = 0;
 
     if (memory_reclaim(GROUP, opt.pages) != 0 && errno != EAGAIN) {
-        printf("shared_unmap: " CGROUP GROUP "/memory.reclaim: %s\n",
-               strerror(errno));
+        printf("shared_unmap: memory.reclaim: %s\n", strerror(errno));
     }
     if (there == NULL ||
         mincore((void *)(uintptr_t)buf, opt.pages * PAGE, there) != 0) {
