@@ -5,6 +5,7 @@
 #include "mm/ktest_mm.h"
 #include "mm/like.h"
 #include "mm/lru.h"
+#include "mm/reclaim.h"
 #include "mm/swap.h"
 #include "mm/uaccess.h"
 
@@ -143,6 +144,36 @@ const char *test_lazyfree_fork(void)
     KTEST_CHECK(ktest_check(TEST_VA, 16, 7));
     ktest_leave();
     mm_put(child);
+    return NULL;
+}
+
+/* MADV_FREE, written again, then two mappings: reclaim finds both dirty. */
+const char *test_lazyfree_shared(void)
+{
+    struct mm *parent = ktest_enter(), *child;
+    struct list list;
+    uint64_t word;
+    pte_t pte;
+
+    KTEST_CHECK(parent != NULL && ktest_map(TEST_VA, 1, false));
+    KTEST_CHECK(ktest_fill(TEST_VA, 1, 1) && advise(1, MADV_FREE));
+    KTEST_CHECK(put_user_u64(TEST_VA, 7) == 0);
+    child = mm_fork(parent);
+    KTEST_CHECK(child != NULL);
+    pte = ktest_pte(parent, TEST_VA);
+    KTEST_CHECK(pte_dirty(pte) && page_is_lazyfree(pte_page(pte)));
+    KTEST_CHECK(ktest_isolate(parent, TEST_VA, 1, &list) == 1);
+    KTEST_CHECK(reclaim_pages(&list) == 0);
+    KTEST_CHECK(page_mapcount(pte_page(pte)) == 2);
+    KTEST_CHECK(!page_is_lazyfree(pte_page(pte)));
+    KTEST_CHECK(get_user_u64(&word, TEST_VA) == 0 && word == 7);
+    /* From now on it is a page as any other. */
+    KTEST_CHECK(ktest_isolate(parent, TEST_VA, 1, &list) == 1);
+    KTEST_CHECK(reclaim_pages(&list) == 1);
+    KTEST_CHECK(get_user_u64(&word, TEST_VA) == 0 && word == 7);
+    ktest_leave();
+    mm_put(child);
+    KTEST_CHECK(swap_used() == 0);
     return NULL;
 }
 

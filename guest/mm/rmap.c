@@ -193,6 +193,11 @@ static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
         return false;
     }
     if (page_test(page, PG_ANON) && !lazyfree) {
+        if (!page_test(page, PG_SWAPCACHE)) {
+            /* Found written by this walk, after MADV_FREE: it stays. */
+            spin_unlock(ptl);
+            return false;
+        }
         /* Before the PTE goes: from here nobody else can free the slot. */
         swap_dup(page->private);
         entry = pte_of_swap(page->private);
