@@ -3,6 +3,7 @@
 #include "mm/huge.h"
 
 #include "arch/barrier.h"
+#include "kernel/bug.h"
 #include "kernel/panic.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
@@ -72,8 +73,10 @@ void huge_split(struct mm *mm, pte_t *slot, struct spinlock *lock, uint64_t va)
         return;
     }
     /* Break: no TLB may hold the block and pages of the table at once. */
-    pte_exchange(slot, make_invalid(block));
-    flush_block(mm, va);
+    if (!bug_is(BUG_split_without_break)) {
+        pte_exchange(slot, make_invalid(block));
+        flush_block(mm, va);
+    }
     table = withdraw(mm, slot);
     ptes = page_address(table);
     for (unsigned i = 0; i < BLOCK_PAGES; i++) {
