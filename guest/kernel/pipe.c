@@ -83,15 +83,16 @@ static int64_t pipe_take(struct pipe *pipe, uint64_t buf_va, uint64_t size)
         }
         done += n;
         pipe->tail = tail + n;
-        if (in_page + n == PAGE_SIZE || pipe->tail == pipe->head) {
+        if (pipe->tail == pipe->head) {
             /* Empty: the next byte starts a page, so that none is kept. */
-            if (pipe->tail == pipe->head) {
-                pipe->tail = ALIGN_UP(pipe->tail, PAGE_SIZE);
-                pipe->head = pipe->tail;
-            }
-            page_free_virt(*page, 0);
-            *page = NULL;
+            pipe->head = ALIGN_UP(pipe->head, PAGE_SIZE);
+            pipe->tail = pipe->head;
+        } else if (in_page + n < PAGE_SIZE ||
+                   pipe->head > pipe->tail + PIPE_SIZE - PAGE_SIZE) {
+            continue; /* more to read in it, or newer bytes before these */
         }
+        page_free_virt(*page, 0);
+        *page = NULL;
     }
     return (int64_t)done;
 }

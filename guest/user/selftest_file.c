@@ -282,6 +282,39 @@ static bool pipes_without_waiting(void)
     return true;
 }
 
+static uint8_t pattern(unsigned at)
+{
+    return (uint8_t)(at * 7 + at / 251);
+}
+
+/* The ring is full, and its end is in the page of its beginning. */
+static bool pipe_goes_round(void)
+{
+    static uint8_t out[65536 + 300], in[65536];
+    int fd[2];
+
+    for (unsigned i = 0; i < sizeof(out); i++) {
+        out[i] = pattern(i);
+    }
+    CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
+    CHECK_EQ(write(fd[1], out, 65536), 65536);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_EQ(read(fd[0], in, 100), 100);
+        CHECK(memcmp(in, out + i * 100, 100) == 0);
+        errno = 0;
+        CHECK(write(fd[1], out + 65536 + i * 100, 100) == 100 ||
+              errno == EAGAIN); /* Linux fills only whole pages */
+        if (errno == EAGAIN) {
+            return true;
+        }
+    }
+    CHECK_EQ(read(fd[0], in, 60000), 60000);
+    CHECK(memcmp(in, out + 300, 60000) == 0);
+    CHECK_EQ(read(fd[0], in, sizeof(in)), 5536);
+    CHECK(memcmp(in, out + 60300, 5536) == 0);
+    return true;
+}
+
 static bool polling(void)
 {
     struct pollfd fds[3];
@@ -436,6 +469,7 @@ static const struct test tests[] = {
     {"names relative to a descriptor", relative_to_descriptors},
     {"a full pipe blocks, an empty one ends", pipes_block},
     {"pipes that do not wait", pipes_without_waiting},
+    {"a pipe's contents go round", pipe_goes_round},
     {"poll and select tell what is ready", polling},
     {"a named pipe joins two processes", named_pipe},
     {"a process has many descriptors, not all", many_descriptors},
