@@ -126,6 +126,10 @@ static const struct {
     ROW("pgfault", page_faults),
     ROW("pgmajfault", swap_in),
     ROW("pglazyfreed", lazyfree_freed),
+    ROW("oom_kill", oom_kills),
+    ROW("allocstall_normal", allocstall),
+    ROW("thp_fault_alloc", block_faults),
+    ROW("thp_split_pmd", block_splits),
     ROW("nr_tlb_remote_flush", remote_flush),
     ROW("nr_tlb_remote_flush_received", remote_flush_received),
 };

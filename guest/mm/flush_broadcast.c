@@ -238,6 +238,7 @@ NOINLINE void tlb_local_flush_all(void)
     isb();
     counter_add(dsb_nsh, 2);
     counter_inc(tlbi_local);
+    counter_inc(nr_tlb_local_flush_all);
     local_irq_restore(flags);
 }
 
@@ -249,6 +250,7 @@ NOINLINE void tlb_local_flush_asid(uint16_t asid)
     TLBI_VIEWS(tlbi_aside1, tlbi_operand_asid(asid), tlbi_local);
     dsb_nsh();
     counter_add(dsb_nsh, 2);
+    counter_inc(nr_tlb_local_flush_all);
     local_irq_restore(flags);
 }
 
@@ -267,6 +269,7 @@ NOINLINE void tlb_local_flush_pages(uint16_t asid,
         } else {
             TLBI_VIEWS(tlbi_vae1, operand, tlbi_local);
         }
+        counter_inc(nr_tlb_local_flush_one);
     }
     dsb_nsh();
     counter_add(dsb_nsh, 2);
