@@ -203,7 +203,8 @@ bool ktest_defers(void)
 {
     return bootargs.tlb == BOOTARG_TLB_BROADCAST &&
            bootargs.flush == BOOTARG_FLUSH_BATCHED && mm_like.bc_batched &&
-           mm_like.migrate_batched;
+           mm_like.migrate_batched &&
+           (!flush_opts.repeat_tlbi || mm_like.release >= LIKE_7_2);
 }
 
 /* --- threads --- */

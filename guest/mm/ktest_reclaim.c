@@ -9,6 +9,7 @@
 #include "kernel/smp.h"
 #include "kernel/time.h"
 #include "mm/buddy.h"
+#include "mm/flush_opts.h"
 #include "mm/ktest_mm.h"
 #include "mm/like.h"
 #include "mm/memcg.h"
@@ -24,7 +25,9 @@
 static bool batched(void)
 {
     return bootargs.flush == BOOTARG_FLUSH_BATCHED &&
-           (bootargs.tlb == BOOTARG_TLB_IPI || mm_like.bc_batched);
+           (bootargs.tlb == BOOTARG_TLB_IPI ||
+            (mm_like.bc_batched &&
+             (!flush_opts.repeat_tlbi || mm_like.release >= LIKE_7_2)));
 }
 
 /* The lists of a release, whatever was booted. */
