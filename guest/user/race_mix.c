@@ -39,10 +39,9 @@ void race_found(enum race_finding what, unsigned thread, unsigned long page,
 {
     static const char *const texts[] = {
         "nothing",   "a private page", "a shared page", "a child's copy",
-        "a program", "a process died", "a call failed",
+        "a program", "a process died", "a call failed", "free pages",
     };
 
-    scenario_finding(what);
     if (atomic_fetch_add(&race_board->findings, 1) == 0) {
         /* One write: the children print too. */
         char text[160];
@@ -54,6 +53,7 @@ void race_found(enum race_finding what, unsigned thread, unsigned long page,
 
         (void)!write(1, text, (size_t)n);
     }
+    scenario_finding(what); /* may end the run */
 }
 
 static void *thread_main(void *arg)
