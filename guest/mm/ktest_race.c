@@ -6,6 +6,7 @@
 #include "kernel/task.h"
 #include "mm/flush.h"
 #include "mm/ktest_mm.h"
+#include "mm/reclaim.h"
 #include "mm/swap.h"
 #include "mm/uaccess.h"
 
@@ -204,5 +205,64 @@ const char *test_asid_rollover(void)
     for (unsigned i = 0; i < ROLL_MMS; i++) {
         mm_put(mms[i]);
     }
+    return NULL;
+}
+
+/* Watches one page come back to the LRU. */
+struct watch {
+    struct ktest_threads t;
+    struct page *page;
+    const struct tlb_ubc *reclaimer;
+    _Atomic uint32_t early;
+};
+
+static void watch_page(unsigned index, void *arg)
+{
+    struct watch *w = arg;
+
+    (void)index;
+    while (atomic_load(&w->t.stop) == 0) {
+        if (page_test(w->page, PG_LRU) &&
+            *(const volatile bool *)&w->reclaimer->flush_required) {
+            atomic_fetch_add(&w->early, 1);
+        }
+        cpu_relax();
+    }
+}
+
+/*
+ * A page that reclaim unmapped and could not free: whoever finds it on the LRU
+ * may free it, and knows nothing of the flush that is pending.
+ */
+const char *test_race_kept(void)
+{
+    struct mm *mm = ktest_enter();
+    struct watch w = {.t = {.fn = watch_page, .n = 1},
+                      .reclaimer = &current()->tlb_ubc};
+    struct list pages = LIST_INIT(pages);
+
+    if (cpu_count < 2) {
+        ktest_leave();
+        KTEST_SKIP("1 CPU");
+    }
+    KTEST_CHECK(mm != NULL);
+    w.t.arg = &w;
+    w.t.mm = mm;
+    /* Clean pages with a copy in swap; somebody holds the first one. */
+    KTEST_CHECK(ktest_map(TEST_VA, 16, false));
+    KTEST_CHECK(ktest_fill(TEST_VA, 16, 9));
+    KTEST_CHECK(sys_madvise(TEST_VA, 16 * PAGE_SIZE, MADV_PAGEOUT) == 0);
+    KTEST_CHECK(ktest_touch(TEST_VA, 16));
+    w.page = pte_page(ktest_pte(mm, TEST_VA));
+    page_get(w.page);
+    KTEST_CHECK(ktest_isolate(mm, TEST_VA, 16, &pages) == 16);
+    KTEST_CHECK(ktest_threads_start(&w.t, 1));
+    KTEST_CHECK(reclaim_pages(&pages) == 15);
+    ktest_threads_join(&w.t);
+    KTEST_CHECK(page_test(w.page, PG_LRU) && page_mapcount(w.page) == 0);
+    KTEST_CHECK(atomic_load(&w.early) == 0);
+    page_put(w.page);
+    KTEST_CHECK(ktest_check(TEST_VA, 16, 9));
+    ktest_leave();
     return NULL;
 }

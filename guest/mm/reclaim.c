@@ -153,9 +153,10 @@ struct shrink {
     struct free_batch batch;
     bool demote;         /* pages may go to demoted instead */
     struct list demoted; /* isolated, still mapped */
+    struct list kept[2]; /* isolated; [1]: to be active */
 };
 
-/* One isolated page; it is freed, or on demoted, or back on the LRU. */
+/* One isolated page; it is freed, or on one of the lists. */
 static void shrink_one(struct shrink *s, struct page *page)
 {
     enum verdict verdict = PAGE_KEEP;
@@ -176,9 +177,25 @@ static void shrink_one(struct shrink *s, struct page *page)
             return;
         }
     }
-    /* Nobody may need it any more: who let go last found it locked. */
-    swap_cache_try_drop(page);
-    lru_putback(page, verdict == PAGE_ACTIVATE);
+    list_append(&s->kept[verdict == PAGE_ACTIVATE], &page->lru);
+}
+
+/*
+ * After the flush: a page that was unmapped but not freed may be freed by
+ * anybody as soon as it is on the LRU, or when our reference goes.
+ */
+static void put_back(struct shrink *s)
+{
+    for (unsigned active = 0; active < ARRAY_SIZE(s->kept); active++) {
+        while (!list_empty(&s->kept[active])) {
+            struct page *page = page_of_node(s->kept[active].next);
+
+            list_remove(&page->lru);
+            /* Nobody may need it any more: who let go found it locked. */
+            swap_cache_try_drop(page);
+            lru_putback(page, active != 0);
+        }
+    }
 }
 
 static void shrink_all(struct shrink *s, struct list *pages)
@@ -200,6 +217,8 @@ void reclaim_list(struct list *pages, unsigned node, struct scan_control *sc)
 
     list_init(&s.batch.pages);
     list_init(&s.demoted);
+    list_init(&s.kept[0]);
+    list_init(&s.kept[1]);
     s.demote = target >= 0;
     current()->tlb_ubc.in_reclaim = true;
     counter_inc(pageout_calls);
@@ -215,6 +234,7 @@ void reclaim_list(struct list *pages, unsigned node, struct scan_control *sc)
         }
     }
     free_batch_flush(&s.batch, false);
+    put_back(&s);
     current()->tlb_ubc.in_reclaim = nested;
 }
 
