@@ -8,8 +8,9 @@
 #include "mm/uaccess.h"
 
 #define STRINGS_FIRST 2048UL
-#define STRINGS_MAX (1UL << 20) /* all of them; Linux: a quarter of the stack  \
-                                 */
+#define STRINGS_MAX                                                            \
+    (1UL << 20) /* all of them; Linux: a quarter of the stack                  \
+                 */
 #define STRING_MAX (128UL << 10)
 #define SCRIPT_LINE 256
 

@@ -62,7 +62,7 @@ struct process {
 
     /* --- for /proc; [own threads write] --- */
     va_t arg_start, arg_end, env_end;
-    char *exe; /* [lock: files.lock] absolute name, kmalloc()ed */
+    char *exe;           /* [lock: files.lock] absolute name, kmalloc()ed */
     struct memcg *memcg; /* mm/memcg.h; NULL: it has ended */
 };
 

@@ -11,7 +11,7 @@ void mutex_init(struct mutex *m)
 
 void mutex_init_class(struct mutex *m, enum lock_class class)
 {
-    m->class = (uint16_t)class;
+    m->class = (uint16_t) class;
     wait_queue_init(&m->wq);
     m->owner = NULL;
 }

@@ -87,7 +87,7 @@ struct task {
     va_t clear_child_tid;
     va_t robust_list;
     struct lock_held locks_held; /* [own task] sleeping locks */
-    _Atomic uint32_t killed; /* 0, the signal to die of + 1, TASK_LEAVES */
+    _Atomic uint32_t killed;     /* 0, the signal to die of + 1, TASK_LEAVES */
 
     /* --- signals (kernel/signal.h) --- */
     _Atomic uint32_t signalled;    /* any CPU sets, own task recalculates */
