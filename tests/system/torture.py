@@ -25,6 +25,7 @@ import time
 
 # What the kernel says when it found something wrong with itself, also where
 # the run went on.
+UNFINISHED = "scheduling points (--max-steps)"
 BAD = re.compile(r"^(panic|lock order|mm: I\d|race_mix: FINDING|.*: leak|"
                  r".*not known, .* stays)", re.M)
 
@@ -84,7 +85,7 @@ def words(rng, deterministic):
     return options, append
 
 
-def race_mix(rng, deterministic):
+def race_mix(rng, deterministic, small):
     seed = str(rng.randrange(1 << 20))
     if deterministic:
         args = ["-S", seed, "-r", str(rng.choice([10, 20, 40])),
@@ -94,17 +95,18 @@ def race_mix(rng, deterministic):
             return True, args + ["-q", "-c", "-n", "1",
                                  "-t", rng.choice(["2", "3"])]
         return True, args + ["-n", "2", "-t", rng.choice(["1", "2"])]
-    args = ["-S", seed, "-L", "-n", rng.choice(["1", "2", "3", "6"]),
-            "-t", rng.choice(["1", "2", "3"]),
+    # What does not fit into memory and swap kills somebody, rightly.
+    args = ["-S", seed, "-L", "-n", rng.choice(["1", "2", "3", "6"][:4 - small]),
+            "-t", rng.choice(["1", "2", "3"][:3 - small]),
             "-r", str(rng.choice([50, 100, 300])),
-            "-p", str(rng.choice([4, 24, 64])),
+            "-p", str(rng.choice([4, 24, 64][:3 - small])),
             "-w", str(rng.choice([2, 16, 64]))]
     if rng.random() < 0.6:
         args += ["-m", str(rng.choice([160, 250, 400, 800]))]
     return False, args
 
 
-def reclaim_race(rng, deterministic):
+def reclaim_race(rng, deterministic, _):
     if deterministic:
         return True, ["-b", "8"] if rng.random() < 0.5 else []
     return False, ["-r", "8"]
@@ -114,16 +116,16 @@ def reclaim_race(rng, deterministic):
 PROGRAMS = [
     ("race_mix", 12, 12, race_mix),
     ("reclaim_race", 1, 4, reclaim_race),
-    ("selftest", 1, 0, lambda rng, d: (False, [])),
-    ("swap_bench", 1, 0, lambda rng, d: (False, ["-k", "2", "-p", "64",
+    ("selftest", 1, 0, lambda *_: (False, [])),
+    ("swap_bench", 1, 0, lambda *_: (False, ["-k", "2", "-p", "64",
                                                  "-t", "2", "-v"])),
-    ("numa_hint", 1, 0, lambda rng, d: (False, [])),
-    ("migrate", 1, 0, lambda rng, d: (False, [])),
-    ("tlb_flush", 1, 0, lambda rng, d: (False, [])),
-    ("shared_unmap", 1, 0, lambda rng, d: (False, [])),
-    ("demotion", 1, 0, lambda rng, d: (False, [])),
-    ("move_pages", 1, 0, lambda rng, d: (False, [])),
-    ("pageout", 1, 0, lambda rng, d: (False, [])),
+    ("numa_hint", 1, 0, lambda *_: (False, [])),
+    ("migrate", 1, 0, lambda *_: (False, [])),
+    ("tlb_flush", 1, 0, lambda *_: (False, [])),
+    ("shared_unmap", 1, 0, lambda *_: (False, [])),
+    ("demotion", 1, 0, lambda *_: (False, [])),
+    ("move_pages", 1, 0, lambda *_: (False, [])),
+    ("pageout", 1, 0, lambda *_: (False, [])),
 ]
 
 
@@ -138,7 +140,7 @@ def command(shootdown, number, keep, only):
         weights = [p[2] if deterministic else p[1] for p in programs]
     name, _, _, arguments = rng.choices(programs, weights)[0]
     options, append = words(rng, deterministic)
-    repeat, args = arguments(rng, deterministic)
+    repeat, args = arguments(rng, deterministic, "--mem" in options)
     if deterministic:
         options += ["--engine", "seeded", "--seed", str(rng.randrange(1 << 32)),
                     "--strategy", rng.choice(STRATEGIES),
@@ -167,7 +169,9 @@ def run_case(arguments, number):
         return cmd, "still running after %d s" % arguments.timeout, text
     found = BAD.search(done.stdout)
     wrong = None
-    if done.returncode != 0:
+    if done.returncode == 70 and UNFINISHED in done.stdout:
+        wrong = UNFINISHED
+    elif done.returncode != 0:
         wrong = "exit status %d" % done.returncode
     elif found is not None:
         wrong = "it said '%s'" % found.group(0)
@@ -202,7 +206,7 @@ def main():
     if arguments.keep is not None:
         os.makedirs(arguments.keep, exist_ok=True)
     begin = time.monotonic()
-    failed = finished = 0
+    failed = finished = unfinished = 0
 
     def one(number):
         if (arguments.seconds is not None
@@ -241,7 +245,9 @@ def main():
                 finished += 1
                 if arguments.case is not None:
                     sys.stdout.write(text)
-                if wrong is not None:
+                if wrong == UNFINISHED:
+                    unfinished += 1
+                elif wrong is not None:
                     failed += 1
                     print("case %d: %s\n  %s" % (number, wrong,
                                                  shlex.join(cmd)), flush=True)
@@ -253,9 +259,9 @@ def main():
                                                % number), "w",
                                   encoding="utf-8") as f:
                             f.write(shlex.join(cmd) + "\n" + text)
-    print("torture: %d cases, %d failed, %d s"
-          % (finished, failed, time.monotonic() - begin))
-    return 1 if failed or not finished else 0
+    print("torture: %d cases, %d failed, %d not over by --max-steps, %d s"
+          % (finished, failed, unfinished, time.monotonic() - begin))
+    return 1 if failed or finished == unfinished else 0
 
 
 if __name__ == "__main__":
