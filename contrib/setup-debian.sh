@@ -22,7 +22,7 @@ build_packages=(
     libglib2.0-dev libuv1-dev libcapstone-dev libfdt-dev libelf-dev libyajl-dev
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio
 )
-test_packages=(check qemu-system-arm device-tree-compiler)
+test_packages=(check qemu-system-arm qemu-user device-tree-compiler)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 2; }
