@@ -186,12 +186,6 @@ static bool try_to_unmap_one(const struct rmap_walk *w, struct vma *vma,
     if (p == NULL) {
         return false;
     }
-    if (page_test(page, PG_ANON) && !lazyfree &&
-        !page_test(page, PG_SWAPCACHE)) {
-        /* Given to MADV_FREE, and written again since we looked. */
-        spin_unlock(ptl);
-        return false;
-    }
     if (page_test(page, PG_ANON) && !lazyfree) {
         if (!page_test(page, PG_SWAPCACHE)) {
             /* Found written by this walk, after MADV_FREE: it stays. */
