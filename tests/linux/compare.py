@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # nothing of ours lies about in the sources
 import expected
 
 KINDS = ("VALE", "RVALE", "VAE", "RVAE", "ASIDE", "ISHST", "ISH")
