@@ -116,6 +116,10 @@ def reclaim_race(rng, deterministic, _):
 PROGRAMS = [
     ("race_mix", 12, 12, race_mix),
     ("reclaim_race", 1, 4, reclaim_race),
+    ("migrate_race", 1, 3, lambda rng, d, _: (d, [])),
+    ("huge_race", 1, 3, lambda rng, d, _: (d, [])),
+    ("drain_race", 1, 2, lambda rng, d, _: (d, [])),
+    ("fork_churn", 1, 0, lambda *_: (False, ["-n", "2", "-r", "3"])),
     ("selftest", 1, 0, lambda *_: (False, [])),
     ("swap_bench", 1, 0, lambda *_: (False, ["-k", "2", "-p", "64",
                                                  "-t", "2", "-v"])),
@@ -140,6 +144,9 @@ def command(shootdown, number, keep, only):
         weights = [p[2] if deterministic else p[1] for p in programs]
     name, _, _, arguments = rng.choices(programs, weights)[0]
     options, append = words(rng, deterministic)
+    if name == "migrate_race" and not any(a.startswith("numa=")
+                                          for a in append):
+        append.append("numa=fake=2")
     repeat, args = arguments(rng, deterministic, "--mem" in options)
     if deterministic:
         options += ["--engine", "seeded", "--seed", str(rng.randrange(1 << 32)),
