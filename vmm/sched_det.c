@@ -48,6 +48,11 @@ static bool let_time_pass(struct det *det)
     uint64_t due = DET_NEVER;
 
     for (unsigned i = 0; i < det->cpus; i++) {
+        if (det_may_run(det, i)) {
+            return true; /* counting the step ended its DSB */
+        }
+    }
+    for (unsigned i = 0; i < det->cpus; i++) {
         if (det->v[i].state == DET_WAITING) {
             liberty_force(det, det->vm->vcpu[i]);
             return true;
