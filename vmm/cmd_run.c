@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "bbm_watch.h"
+#include "ledger_watch.h"
 #include "error.h"
 #include "obs/plugin.h"
 #include "obs/symbols.h"
@@ -19,7 +19,7 @@
 struct run_tools {
     struct plugins *plugins;
     struct trace *trace;
-    struct bbm_watch *bbm;
+    struct ledger_watch *ledger;
 };
 
 static bool load_symbols(const struct vm_config *config, struct run *run,
@@ -61,7 +61,7 @@ static bool run_prepare(const struct vm_config *config, struct run *run,
         events_attribute(run->events, run->symbols);
     }
     if (config->check_bbm) {
-        tools->bbm = bbm_watch_new(config, run->events);
+        tools->ledger = ledger_watch_new(config, run->events);
     }
     if (!load_plugins(config, run, tools, error)) {
         return false;
@@ -87,14 +87,14 @@ static bool run_vm(const struct vm_config *config,
         vm_free(vm);
         return false;
     }
-    bbm_watch_attach(tools->bbm, vm);
+    ledger_watch_attach(tools->ledger, vm);
     vm_services(vm, &services);
     plugins_set_services(tools->plugins, &services);
     run->outcome = vm_run(vm, error);
     vm_collect(vm, &run->totals);
     vm_take_session(vm, &run->session);
     run->totals.outcome = vm_outcome_name(run->outcome);
-    bbm_watch_attach(tools->bbm, NULL);
+    ledger_watch_attach(tools->ledger, NULL);
     vm_free(vm);
     services = (struct plugin_services){0}; /* there is no memory any more */
     plugins_set_services(tools->plugins, &services);
@@ -117,9 +117,9 @@ bool run_machine(const struct vm_config *config, const struct schedule *replay,
         ok = false;
     }
     plugins_free(tools.plugins);
-    out_run->violations = bbm_watch_report(tools.bbm, out_run->symbols,
-                                           config->verbose, stderr);
-    bbm_watch_free(tools.bbm);
+    out_run->violations = ledger_watch_report(tools.ledger, out_run->symbols,
+                                              config->verbose, stderr);
+    ledger_watch_free(tools.ledger);
     return ok;
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mmu/bbm.h"
+#include "mmu/ledger.h"
 #include "obs/events.h"
 #include "options.h"
 #include "paths.h"
@@ -55,10 +55,10 @@ static bool take_machine(struct vm_config *c, const struct options *o,
                             "idle vCPU keeps old translations until it wakes, "
                             "by agreement, and that cannot be seen");
     }
-    if (c->check_bbm && c->cpus > BBM_VCPUS_MAX) {
+    if (c->check_bbm && c->cpus > LEDGER_VCPUS_MAX) {
         return config_usage(error,
                             "--cpus is %u: --check bbm knows at most %u vCPUs",
-                            c->cpus, BBM_VCPUS_MAX);
+                            c->cpus, LEDGER_VCPUS_MAX);
     }
     c->workers =
         c->engine == VM_ENGINE_PARALLEL ? config_default_workers(c->cpus) : 1;

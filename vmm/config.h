@@ -68,7 +68,7 @@ struct vm_config {
     uint64_t trace_events; /* EVENT_BIT()s */
     char **plugins;        /* FILE[,k=v...], never NULL */
     bool attribute; /* count TLBI and DSB by PC; --stats or a comparison */
-    bool check_bbm; /* break-before-make, see bbm_watch.h */
+    bool check_bbm; /* break-before-make, see ledger_watch.h */
     bool quiet;     /* no guest console */
     bool verbose;
 };

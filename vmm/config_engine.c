@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "choice/source.h"
-#include "mmu/bbm.h"
+#include "mmu/ledger.h"
 #include "mmu/inject.h"
 #include "options.h"
 
