@@ -215,7 +215,7 @@ void ledger_el(struct ledger *l, unsigned vcpu, unsigned el)
 {
     ledger_touch(l, &l->s.vcpu[vcpu].el, sizeof(l->s.vcpu[vcpu].el));
     l->s.vcpu[vcpu].el = el;
-    if (el != 0 || !ledger_is_late(l, vcpu)) {
+    if (el != 0 || !(l->s.late & ledger_bit(vcpu))) {
         return;
     }
     l->s.late = 0;
@@ -227,9 +227,9 @@ void ledger_el(struct ledger *l, unsigned vcpu, unsigned el)
     }
 }
 
-bool ledger_is_late(const struct ledger *l, unsigned vcpu)
+uint64_t ledger_late(const struct ledger *l)
 {
-    return l->s.late & ledger_bit(vcpu);
+    return l->s.late;
 }
 
 /* --- S1 and S4: frames --- */
@@ -451,6 +451,16 @@ void ledger_fault(struct ledger *l, unsigned vcpu, uint64_t pc, gva_t va)
     (void)l->config.read64(l->config.opaque, pa, &v.now);
     v.old = v.now;
     ledger_report(l, &v);
+}
+
+void ledger_progress(struct ledger *l, unsigned vcpu)
+{
+    struct ledger_vcpu *me = &l->s.vcpu[vcpu];
+
+    if (me->faults) {
+        ledger_touch(l, me, sizeof(*me));
+        me->faults = 0;
+    }
 }
 
 void ledger_hit(struct ledger *l, unsigned vcpu, gva_t va)

@@ -25,8 +25,8 @@ struct run_tools {
 static bool load_symbols(const struct vm_config *config, struct run *run,
                          GError **error)
 {
-    bool is_needed =
-        config->attribute || config->plugins[0] || config->check_bbm;
+    bool is_needed = config->attribute || config->plugins[0] ||
+                     config->check_bbm || config->ledger;
 
     if (!is_needed || !config->symbols) {
         return true;
@@ -60,7 +60,7 @@ static bool run_prepare(const struct vm_config *config, struct run *run,
     if (config->attribute) {
         events_attribute(run->events, run->symbols);
     }
-    if (config->check_bbm) {
+    if (config->check_bbm || config->ledger) {
         tools->ledger = ledger_watch_new(config, run->events);
     }
     if (!load_plugins(config, run, tools, error)) {

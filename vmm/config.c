@@ -55,10 +55,10 @@ static bool take_machine(struct vm_config *c, const struct options *o,
                             "idle vCPU keeps old translations until it wakes, "
                             "by agreement, and that cannot be seen");
     }
-    if (c->check_bbm && c->cpus > LEDGER_VCPUS_MAX) {
-        return config_usage(error,
-                            "--cpus is %u: --check bbm knows at most %u vCPUs",
-                            c->cpus, LEDGER_VCPUS_MAX);
+    if ((c->check_bbm || c->ledger) && c->cpus > LEDGER_VCPUS_MAX) {
+        return config_usage(error, "--cpus is %u: %s knows at most %u vCPUs",
+                            c->cpus, c->ledger ? "--ledger on" : "--check bbm",
+                            LEDGER_VCPUS_MAX);
     }
     c->workers =
         c->engine == VM_ENGINE_PARALLEL ? config_default_workers(c->cpus) : 1;

@@ -69,6 +69,7 @@ struct vm_config {
     char **plugins;        /* FILE[,k=v...], never NULL */
     bool attribute; /* count TLBI and DSB by PC; --stats or a comparison */
     bool check_bbm; /* break-before-make, see ledger_watch.h */
+    bool ledger;    /* all rules of the ledger */
     bool quiet;     /* no guest console */
     bool verbose;
 };

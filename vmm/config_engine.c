@@ -147,6 +147,9 @@ static bool take_runs(struct vm_config *c, const struct options *o,
 static bool take_checks(struct vm_config *c, const struct options *o,
                         GError **error)
 {
+    static const char *const switches[] = {"off", "on", NULL};
+    unsigned ledger = 0;
+
     if (o->inject && !inject_parse(o->inject, &c->inject)) {
         GString *names = g_string_new(NULL);
 
@@ -159,8 +162,18 @@ static bool take_checks(struct vm_config *c, const struct options *o,
         g_string_free(names, TRUE);
         return false;
     }
+    if (!config_choice("--ledger", o->ledger, switches, &ledger, error)) {
+        return false;
+    }
+    c->ledger = ledger == 1;
     if (!o->check) {
         return true;
+    }
+    if (c->ledger) {
+        return config_usage(error,
+                            "--check '%s' does not go with --ledger on, which "
+                            "checks that as well",
+                            o->check);
     }
     if (strcmp(o->check, "bbm") != 0) {
         return config_usage(error, "--check is '%s': accepted is bbm",

@@ -394,6 +394,7 @@ bool memory_access(struct vcpu *vcpu, uint32_t word, gva_t pc,
     uint64_t base;
     bool writeback, done;
 
+    vcpu->access_pc = pc;
     if (!access_decode(word, &a) || a.bytes == 0 || a.bytes > sizeof(buffer) ||
         a.is_exclusive || a.is_atomic) {
         goto external; /* nothing that a device could be asked for */

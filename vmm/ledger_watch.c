@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Break-before-make of a running machine; see ledger_watch.h. */
+/* The ledger of a running machine; see ledger_watch.h. */
 #include "ledger_watch.h"
 
 #include <inttypes.h>
@@ -8,12 +8,20 @@
 #include "obs/symbols.h"
 #include "vm_priv.h"
 
-#define KINDS                                                                  \
+#define BBM_KINDS                                                              \
     (EVENT_BIT(EVENT_root_load) | EVENT_BIT(EVENT_walk) |                      \
      EVENT_BIT(EVENT_prefetch) | EVENT_BIT(EVENT_pte_store) |                  \
      EVENT_BIT(EVENT_pte_update) | EVENT_BIT(EVENT_tlbi) |                     \
      EVENT_BIT(EVENT_dsb_done) | EVENT_BIT(EVENT_frame_free) |                 \
      EVENT_BIT(EVENT_vcpu_stop))
+#define LEDGER_KINDS                                                           \
+    (BBM_KINDS | EVENT_BIT(EVENT_frame_alloc) | EVENT_BIT(EVENT_io_begin) |    \
+     EVENT_BIT(EVENT_copy_begin) | EVENT_BIT(EVENT_op_begin) |                 \
+     EVENT_BIT(EVENT_op_end) | EVENT_BIT(EVENT_fault) |                        \
+     EVENT_BIT(EVENT_irq_take) | EVENT_BIT(EVENT_hit_stale))
+
+/* More than a GiB at once is no frame. */
+#define PAGES_MAX (UINT64_C(1) << 18)
 
 /* Violations of one kind at one pair of places: the first one, and how many. */
 struct finding {
@@ -23,8 +31,9 @@ struct finding {
 
 struct ledger_watch {
     struct ledger *ledger;
-    const struct vm *vm; /* NULL: not attached */
-    GArray *findings;    /* struct finding */
+    bool is_bbm;
+    struct vm *vm;    /* NULL: not attached */
+    GArray *findings; /* struct finding */
 };
 
 /* What is in memory, not what some walker would see of it. */
@@ -38,6 +47,30 @@ static bool read64(void *opaque, gpa_t pa, uint64_t *out)
     }
     *out = __atomic_load_n(host, __ATOMIC_RELAXED);
     return true;
+}
+
+static unsigned el(void *opaque, unsigned vcpu)
+{
+    const struct ledger_watch *watch = opaque;
+
+    return pstate_el(engine_pstate(watch->vm->vcpu[vcpu]->engine));
+}
+
+/*
+ * Who came back to EL0 with a debt. ERET is no event; but at EL0 nobody can
+ * flush, so it is as good to look when something else happens, before that.
+ */
+static void look_for_late(struct ledger_watch *watch)
+{
+    uint64_t late = ledger_late(watch->ledger);
+
+    for (; late; late &= late - 1) {
+        unsigned vcpu = (unsigned)__builtin_ctzll(late);
+
+        if (el(watch, vcpu) == 0) {
+            ledger_el(watch->ledger, vcpu, 0);
+        }
+    }
 }
 
 static void violation(void *opaque, const struct ledger_violation *v)
@@ -98,6 +131,64 @@ static void tlbi(struct ledger_watch *watch, const struct event *e)
     }
 }
 
+static void fault(struct ledger_watch *watch, const struct event *e)
+{
+    switch ((enum fault_class)e->a[0]) {
+    case FAULT_TRANSLATION:
+    case FAULT_ACCESS_FLAG:
+    case FAULT_PERMISSION:
+        ledger_fault(watch->ledger, e->vcpu, e->pc, e->a[2]);
+        break;
+    default:
+        ledger_progress(watch->ledger, e->vcpu);
+    }
+}
+
+static void frames(struct ledger_watch *watch, const struct event *e,
+                   void (*tell)(struct ledger *, unsigned, uint64_t, gpa_t))
+{
+    uint64_t pages = MIN(e->a[1], PAGES_MAX);
+
+    for (uint64_t i = 0; i < pages; i++) {
+        tell(watch->ledger, e->vcpu, e->pc, e->a[0] + i * MMU_PAGE_SIZE);
+    }
+}
+
+static enum ledger_contract contract_of(uint64_t promise)
+{
+    return promise == ANNOT_PROMISE_NOWRITE    ? LEDGER_CONTRACT_NOWRITE
+           : promise == ANNOT_PROMISE_NOACCESS ? LEDGER_CONTRACT_NOACCESS
+                                               : LEDGER_CONTRACT_NONE;
+}
+
+/* What the guest says of itself. */
+static void on_annotation(struct ledger_watch *watch, const struct event *e)
+{
+    switch ((int)e->kind) {
+    case EVENT_frame_free:
+        frames(watch, e, ledger_frame_free);
+        break;
+    case EVENT_frame_alloc:
+        frames(watch, e, ledger_frame_alloc);
+        break;
+    case EVENT_io_begin:
+        frames(watch, e, ledger_io_begin);
+        break;
+    case EVENT_copy_begin:
+        frames(watch, e, ledger_copy_begin);
+        break;
+    case EVENT_op_begin:
+        ledger_op_begin(watch->ledger, e->vcpu, (unsigned)e->a[0], e->a[1],
+                        e->a[2], contract_of(e->a[3]));
+        break;
+    case EVENT_op_end:
+        ledger_op_end(watch->ledger, e->vcpu, e->pc, (unsigned)e->a[0]);
+        break;
+    default:
+        break;
+    }
+}
+
 static void on_event(void *opaque, const struct event *e)
 {
     struct ledger_watch *watch = opaque;
@@ -105,6 +196,7 @@ static void on_event(void *opaque, const struct event *e)
     if (!watch->vm) {
         return;
     }
+    look_for_late(watch);
     switch ((int)e->kind) {
     case EVENT_root_load:
         root_load(watch, e);
@@ -126,17 +218,17 @@ static void on_event(void *opaque, const struct event *e)
         ledger_dsb(watch->ledger, e->vcpu, e->pc,
                    ledger_dsb_of_crm((unsigned)e->a[0]));
         break;
-    case EVENT_frame_free:
-        for (uint64_t i = 0; i < e->a[1] && i < 1024; i++) {
-            ledger_frame_free(watch->ledger, e->vcpu, e->pc,
-                              e->a[0] + i * MMU_PAGE_SIZE);
-        }
+    case EVENT_fault:
+        fault(watch, e);
+        break;
+    case EVENT_hit_stale:
+        ledger_hit(watch->ledger, e->vcpu, e->a[0]);
         break;
     case EVENT_vcpu_stop:
         ledger_vcpu_off(watch->ledger, e->vcpu);
         break;
     default:
-        break;
+        on_annotation(watch, e);
     }
 }
 
@@ -146,24 +238,53 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
     struct ledger_watch *watch = g_new0(struct ledger_watch, 1);
     const struct ledger_config c = {
         .vcpus = config->cpus,
-        .rules = LEDGER_RULES_BBM,
+        .rules = config->ledger ? LEDGER_RULES_ALL : LEDGER_RULES_BBM,
+        .ipi = config->tlb == VM_TLB_IPI,
         .hardware_dirty = config->hw.mode[HW_dbm] != HW_OFF,
         .read64 = read64,
+        .el = el,
         .violation = violation,
         .opaque = watch,
     };
 
     watch->ledger = ledger_new(&c);
+    watch->is_bbm = !config->ledger;
     g_assert(watch->ledger); /* config.c knows LEDGER_VCPUS_MAX */
     watch->findings = g_array_new(FALSE, FALSE, sizeof(struct finding));
-    events_subscribe(ev, KINDS, on_event, watch);
+    events_subscribe(ev, watch->is_bbm ? BBM_KINDS : LEDGER_KINDS, on_event,
+                     watch);
     return watch;
 }
 
-void ledger_watch_attach(struct ledger_watch *watch, const struct vm *vm)
+void ledger_watch_attach(struct ledger_watch *watch, struct vm *vm)
+{
+    if (!watch) {
+        return;
+    }
+    if (watch->vm) {
+        look_for_late(watch);
+        watch->vm->ledger = NULL;
+    }
+    watch->vm = vm;
+    if (vm) {
+        vm->ledger = watch;
+    }
+}
+
+bool ledger_watch_checkpoint(struct ledger_watch *watch)
+{
+    if (!watch) {
+        return true;
+    }
+    look_for_late(watch);
+    return ledger_checkpoint(watch->ledger);
+}
+
+void ledger_watch_rollback(struct ledger_watch *watch)
 {
     if (watch) {
-        watch->vm = vm;
+        look_for_late(watch);
+        ledger_rollback(watch->ledger);
     }
 }
 
@@ -181,7 +302,72 @@ static void print_place(const struct ledger_violation *v, FILE *out)
     }
 }
 
-static void print_finding(const struct finding *f,
+/* "never" or who did it where. */
+static void print_near(const char *what, const char *name,
+                       const struct ledger_near *near,
+                       const struct symbols *symbols, FILE *out)
+{
+    char where[128];
+
+    if (near->known) {
+        symbols_format(symbols, near->pc, where, sizeof(where));
+        fprintf(out, "  the last %s for it: %s by vCPU %u at %s\n", what, name,
+                near->vcpu, where);
+    }
+}
+
+static const char *dsb_name(const struct ledger_near *near)
+{
+    static const char *const names[] = {"?", "NSHLD", "NSHST", "NSH",
+                                        "?", "LD",    "ST",    "ISH or SY"};
+
+    return names[near->dsb & 7];
+}
+
+/* What the rule of the ledger is about, that break-before-make has not. */
+static void print_subject(const struct ledger_violation *v, FILE *out)
+{
+    static const char *const why[] = {"removed", "reduced", "replaced"};
+
+    switch (v->rule) {
+    case LEDGER_FREE:
+    case LEDGER_READER:
+        fprintf(out, "  frame 0x%" PRIx64 ", its translation was %s\n",
+                v->frame, why[v->why]);
+        break;
+    case LEDGER_RETURN:
+        fprintf(out, "  operation %u promised %s, the translation was %s\n",
+                v->op, ledger_contract_name(v->contract), why[v->why]);
+        break;
+    default:
+        break;
+    }
+    if (v->is_late) {
+        fputs("  told when a vCPU came back to EL0 without a flush\n", out);
+    }
+}
+
+static const char *deed_of(enum ledger_rule rule)
+{
+    switch (rule) {
+    case LEDGER_TABLE_FREED:
+    case LEDGER_FREE:
+        return "freed";
+    case LEDGER_RETURN:
+        return "ended";
+    case LEDGER_READER:
+        return "read";
+    case LEDGER_TAG:
+        return "loaded";
+    case LEDGER_LIVELOCK:
+        return "faults";
+    default:
+        return "written";
+    }
+}
+
+static void print_finding(const struct ledger_watch *watch,
+                          const struct finding *f,
                           const struct symbols *symbols, FILE *out)
 {
     const struct ledger_violation *v = &f->first;
@@ -189,9 +375,21 @@ static void print_finding(const struct finding *f,
 
     symbols_format(symbols, v->break_pc, was, sizeof(was));
     symbols_format(symbols, v->now_pc, is, sizeof(is));
-    fprintf(out, "shootdown: break-before-make: %s: %s; %" PRIu64 " time%s\n",
-            ledger_rule_name(v->rule), ledger_step_text(v->step), f->count,
-            f->count == 1 ? "" : "s");
+    if (watch->is_bbm) {
+        fprintf(out, "shootdown: break-before-make: %s: ",
+                ledger_rule_name(v->rule));
+    } else {
+        unsigned cause = ledger_cause(v->step);
+
+        fprintf(out, "shootdown: ledger: S%u", ledger_rule_number(v->rule));
+        if (cause) {
+            fprintf(out, " (S%u)", cause);
+        }
+        fprintf(out, " %s: %s: ", ledger_rule_name(v->rule),
+                ledger_rule_text(v->rule));
+    }
+    fprintf(out, "%s; %" PRIu64 " time%s\n", ledger_step_text(v->step),
+            f->count, f->count == 1 ? "" : "s");
     fputs("  ", out);
     print_place(v, out);
     fprintf(out,
@@ -200,8 +398,13 @@ static void print_finding(const struct finding *f,
             "  %s by vCPU %u at %s\n"
             "  vCPUs that may hold the old one: 0x%" PRIx64 "\n",
             ledger_change_name(v->change), v->old, v->now, v->break_vcpu, was,
-            v->rule == LEDGER_TABLE_FREED ? "freed" : "written", v->now_vcpu,
-            is, v->dirty);
+            deed_of(v->rule), v->now_vcpu, is, v->dirty);
+    if (!watch->is_bbm) {
+        print_subject(v, out);
+        print_near("TLBI", v->tlbi.known ? tlbi_name(&v->tlbi.op) : "",
+                   &v->tlbi, symbols, out);
+        print_near("DSB", dsb_name(&v->dsb), &v->dsb, symbols, out);
+    }
 }
 
 uint64_t ledger_watch_report(const struct ledger_watch *watch,
@@ -209,26 +412,27 @@ uint64_t ledger_watch_report(const struct ledger_watch *watch,
                              FILE *out)
 {
     struct ledger_counts counts;
+    const char *name;
 
     if (!watch) {
         return 0;
     }
+    name = watch->is_bbm ? "break-before-make" : "ledger";
     ledger_count(watch->ledger, &counts);
     for (guint i = 0; i < watch->findings->len; i++) {
-        print_finding(&g_array_index(watch->findings, struct finding, i),
+        print_finding(watch, &g_array_index(watch->findings, struct finding, i),
                       symbols, out);
     }
     if (counts.out_of_memory) {
-        fputs("shootdown: break-before-make: memory was short, not all was "
-              "looked at\n",
-              out);
+        fprintf(out, "shootdown: %s: memory was short, not all was looked at\n",
+                name);
     }
     if (verbose) {
         fprintf(out,
-                "shootdown: break-before-make: %" PRIu64
-                " descriptors taken away, %" PRIu64 " of them cleanly, %" PRIu64
-                " made, %" PRIu64 " violations\n",
-                counts.breaks, counts.closed, counts.makes, counts.violations);
+                "shootdown: %s: %" PRIu64 " descriptors taken away, %" PRIu64
+                " of them cleanly, %" PRIu64 " made, %" PRIu64 " violations\n",
+                name, counts.breaks, counts.closed, counts.makes,
+                counts.violations);
     }
     return counts.violations;
 }

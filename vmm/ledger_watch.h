@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --check bbm: feeds the break-before-make checker (mmu/ledger.h) with the
- * events of a machine, and prints what it found. For the deterministic engines,
- * whose vCPUs are all on one thread; no lock.
+ * --ledger and --check bbm: feeds the ledger (mmu/ledger.h) with the events of
+ * a machine, and prints what it found. The machine runs the same way with and
+ * without, but for what its guest says when it is listened to. For the
+ * deterministic engines, whose vCPUs are all on one thread; no lock.
  */
 #ifndef VMM_LEDGER_WATCH_H
 #define VMM_LEDGER_WATCH_H
@@ -20,7 +21,13 @@ struct vm;
 struct ledger_watch *ledger_watch_new(const struct vm_config *config,
                                       struct events *ev);
 /* The machine whose tables are read. Before vm_run(); NULL: it is gone. */
-void ledger_watch_attach(struct ledger_watch *watch, const struct vm *vm);
+void ledger_watch_attach(struct ledger_watch *watch, struct vm *vm);
+/*
+ * With the snapshot of the machine: what is owed is remembered, and put back.
+ * What was found stays. NULL watch: nothing. False: memory is short.
+ */
+bool ledger_watch_checkpoint(struct ledger_watch *watch);
+void ledger_watch_rollback(struct ledger_watch *watch);
 /*
  * What was found, each pair of places in the program once. symbols may be
  * NULL. Returns how many violations there were; NULL watch: 0.

@@ -72,18 +72,45 @@ static unsigned on_choose(void *opaque, unsigned cpu, unsigned n)
     return vm->det ? det_guest_choice(vm->det, n) : 0;
 }
 
-static void on_op_begin(void *opaque, unsigned cpu, uint64_t kind)
+static void on_op_begin(void *opaque, unsigned cpu, uint64_t kind,
+                        uint64_t start, uint64_t end, unsigned promise)
 {
     struct vm *vm = opaque;
 
-    event_op_begin(vm->events, cpu, 0, kind);
+    event_op_begin_range(vm->events, cpu, vm->vcpu[cpu]->access_pc, kind, start,
+                         end, promise);
 }
 
 static void on_op_end(void *opaque, unsigned cpu, uint64_t kind)
 {
     struct vm *vm = opaque;
 
-    event_op_end(vm->events, cpu, 0, kind);
+    event_op_end(vm->events, cpu, vm->vcpu[cpu]->access_pc, kind);
+}
+
+static void on_frame(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,
+                     uint64_t pages)
+{
+    struct vm *vm = opaque;
+    enum event_kind kind;
+
+    switch (reg) {
+    case ANNOT_REG_FRAME_FREE:
+        kind = EVENT_frame_free;
+        break;
+    case ANNOT_REG_FRAME_ALLOC:
+        kind = EVENT_frame_alloc;
+        break;
+    case ANNOT_REG_IO_BEGIN:
+        kind = EVENT_io_begin;
+        break;
+    case ANNOT_REG_IO_END:
+        kind = EVENT_io_end;
+        break;
+    default:
+        kind = EVENT_copy_begin;
+    }
+    event_emit(vm->events, cpu, kind, vm->vcpu[cpu]->access_pc, pa, pages);
 }
 
 bool machine_init(struct vm *vm, GError **error)
@@ -104,6 +131,7 @@ bool machine_init(struct vm *vm, GError **error)
         .choose = on_choose,
         .op_begin = on_op_begin,
         .op_end = on_op_end,
+        .frame = on_frame,
     };
 
     vm->bus = bus_new();
@@ -111,6 +139,8 @@ bool machine_init(struct vm *vm, GError **error)
     vm->timer = arch_timer_new(vm->cpus, BOARD_CNTFRQ, &timer, vm);
     vm->uart = pl011_new(&uart, vm);
     vm->annot = annot_new(&annot, vm);
+    annot_set_features(vm->annot,
+                       vm->config->ledger ? ANNOT_FEATURE_LEDGER : 0);
     return gic_attach(vm->gic, vm->bus, error) &&
            pl011_attach(vm->uart, vm->bus, error) &&
            annot_attach(vm->annot, vm->bus, error);

@@ -206,6 +206,8 @@ static void add_output_group(GOptionContext *context, struct options *o,
                      "FILE[,k=v]"),
         OPTION_TEXT("check", 0, check, "bbm: break-before-make of page tables",
                     "WHAT"),
+        OPTION_TEXT("ledger", 0, ledger,
+                    "on: check what is owed for each PTE [off]", "on|off"),
         OPTION_TEXT("timeout", 0, timeout, "give up after so many (0: never)",
                     "SECONDS"),
         OPTION_FLAG("quiet", 'q', quiet, "no guest console, no summary"),
@@ -225,9 +227,9 @@ static void add_output_group(GOptionContext *context, struct options *o,
 /* Names that a later version will know; not in the help. */
 static void add_later_group(GOptionContext *context, struct options *o)
 {
-    GOptionEntry entries[] = {LATER("machine"), LATER("ledger"), LATER("gdb"),
-                              LATER("monitor"), OPTION_END};
-    char **const targets[] = {&o->machine, &o->ledger, &o->gdb, &o->monitor};
+    GOptionEntry entries[] = {LATER("machine"), LATER("gdb"), LATER("monitor"),
+                              OPTION_END};
+    char **const targets[] = {&o->machine, &o->gdb, &o->monitor};
 
     for (size_t i = 0; i < G_N_ELEMENTS(targets); i++) {
         entries[i].arg_data = targets[i];
@@ -297,7 +299,6 @@ static gboolean refuse_later(const struct options *o, GError **error)
         const char *name, *value;
     } later[] = {
         {"machine", o->machine},
-        {"ledger", o->ledger},
         {"gdb", o->gdb},
         {"monitor", o->monitor},
     };

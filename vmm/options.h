@@ -19,13 +19,13 @@ struct options {
     char *tlb, *flush, *drain, *filter, *bug, *engine;
     char *seed, *strategy, *hw, *snapshot_at, *runs, *max_steps;
     char *hw_modes[HW_KNOBS]; /* --hw-KNOB */
-    char *stats, *trace, *trace_events, *record, *timeout, *check;
+    char *stats, *trace, *trace_events, *record, *timeout, *check, *ledger;
     char *inject; /* not in the help: faults of the TLB */
     char **plugins, **positional;
     char **args; /* after "--", never NULL after options_parse() */
     gboolean quiet, verbose;
     /* Options of later versions: refused by name. */
-    char *machine, *ledger, *gdb, *monitor;
+    char *machine, *gdb, *monitor;
 };
 
 /* Fills *o, which options_fini() frees, also after a failure. */

@@ -11,6 +11,7 @@
 #include "det.h"
 #include "error.h"
 #include "execview.h"
+#include "ledger_watch.h"
 #include "translate.h"
 #include "written.h"
 
@@ -170,6 +171,7 @@ struct snapshot *snapshot_take(struct vm *vm, GError **error)
             ok = tlb_checkpoint(vcpu->tlb) && inval_checkpoint(vcpu->inval);
         }
     }
+    ok = ok && ledger_watch_checkpoint(vm->ledger);
     s->gic = g_malloc0(gic_state_size(vm->gic));
     s->timer = g_malloc0(arch_timer_state_size(vm->timer));
     s->uart = g_malloc0(pl011_state_size(vm->uart));
@@ -200,6 +202,7 @@ void snapshot_restore(struct snapshot *s)
 {
     struct vm *vm = s->vm;
 
+    ledger_watch_rollback(vm->ledger);
     for (guint i = 0; i < s->dirty->len; i++) {
         const struct page_copy *copy =
             s->pages->pdata[g_array_index(s->dirty, uint32_t, i)];

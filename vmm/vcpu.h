@@ -131,6 +131,7 @@ struct vcpu {
 
     enum vcpu_action action;    /* [vcpu] */
     gva_t action_pc;            /* [vcpu] VIEW_NO_PAGE: where it is */
+    gva_t access_pc;            /* [vcpu] of the last access that was trapped */
     struct exception exception; /* [vcpu] */
     bool trap_eret;             /* [vcpu] an interrupt waits to be unmasked */
     bool irq_unacknowledged;    /* [vcpu] taken, ICC_IAR1_EL1 not read yet */

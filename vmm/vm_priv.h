@@ -52,6 +52,7 @@ struct vm {
     uint8_t *written;
     uint8_t written_want;
     struct snapshot *snapshot;   /* or NULL */
+    struct ledger_watch *ledger; /* or NULL */
     struct execution *execution; /* or NULL */
     struct trace_hash trace_hash;
     struct session session;

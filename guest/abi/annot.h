@@ -29,6 +29,40 @@
  */
 #define ANNOT_REG_CHOOSE 0x50
 
+/*
+ * RO: ANNOT_FEATURE_*, does not change while the machine runs. What the machine
+ * does not want to hear need not be written: each write is an exit.
+ */
+#define ANNOT_REG_FEATURES 0x58
+/*
+ * W: a frame's address, with the order of the block in ANNOT_ORDER_MASK. It is
+ * given away (not to be reached any more) or has a new owner; a device begins
+ * or has ended to read it; a copy of its contents begins.
+ */
+#define ANNOT_REG_FRAME_FREE 0x60
+#define ANNOT_REG_FRAME_ALLOC 0x68
+#define ANNOT_REG_IO_BEGIN 0x70
+#define ANNOT_REG_IO_END 0x78
+#define ANNOT_REG_COPY_BEGIN 0x80
+/*
+ * W: the range [start, end) of this CPU's next OP_BEGIN, and in the low bits of
+ * START what the operation promises of it when it is over.
+ */
+#define ANNOT_REG_OP_START 0x88
+#define ANNOT_REG_OP_END_ADDR 0x90
+/* W, for later: a walk of tables without a lock, of a root, begins or ends. */
+#define ANNOT_REG_WALK_BEGIN 0x98
+#define ANNOT_REG_WALK_END 0xa0
+
+#define ANNOT_ORDER_MASK 0xfff
+
+#define ANNOT_FEATURE_LEDGER 1 /* FRAME_*, IO_*, COPY_BEGIN and OP_START on */
+
+#define ANNOT_PROMISE_MASK 0xfff
+#define ANNOT_PROMISE_NONE 0
+#define ANNOT_PROMISE_NOWRITE 1  /* nobody can write there any more */
+#define ANNOT_PROMISE_NOACCESS 2 /* nor read */
+
 #define ANNOT_ID 0x544f4853 /* "SHOT" */
 #define ANNOT_VERSION 1
 

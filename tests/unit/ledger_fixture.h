@@ -398,6 +398,8 @@ __attribute__((unused)) static void event(struct world *w, unsigned vcpu,
         while (times-- > 0) {
             ledger_fault(w->ledger, vcpu, pc, number(w, word[1]));
         }
+    } else if (strcmp(word[0], "svc") == 0) {
+        ledger_progress(w->ledger, vcpu);
     } else if (strcmp(word[0], "hit") == 0) {
         ledger_hit(w->ledger, vcpu, number(w, word[1]));
     } else if (strcmp(word[0], "off") == 0) {

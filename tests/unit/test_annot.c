@@ -9,7 +9,8 @@
 
 struct seen {
     unsigned calls, cpu, alternatives, answer;
-    uint64_t value, addr, cpus;
+    uint64_t value, addr, cpus, start, end, pages;
+    unsigned promise, reg;
     const char *what;
 };
 
@@ -38,9 +39,25 @@ static void saw_mark(void *opaque, unsigned cpu, uint64_t value)
     saw(opaque, cpu, value, "mark");
 }
 
-static void saw_begin(void *opaque, unsigned cpu, uint64_t value)
+static void saw_begin(void *opaque, unsigned cpu, uint64_t value,
+                      uint64_t start, uint64_t end, unsigned promise)
 {
+    struct seen *s = opaque;
+
     saw(opaque, cpu, value, "begin");
+    s->start = start;
+    s->end = end;
+    s->promise = promise;
+}
+
+static void saw_frame(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,
+                      uint64_t pages)
+{
+    struct seen *s = opaque;
+
+    saw(opaque, cpu, pa, "frame");
+    s->reg = reg;
+    s->pages = pages;
 }
 
 static void saw_end(void *opaque, unsigned cpu, uint64_t value)
@@ -81,6 +98,7 @@ static const struct annot_callbacks callbacks = {
     .counters = saw_counters,
     .finding = saw_finding,
     .choose = asked,
+    .frame = saw_frame,
 };
 
 static struct seen seen;
@@ -145,6 +163,51 @@ START_TEST(register_write_becomes_its_call)
     ck_assert_str_eq(seen.what, calls[_i].what);
     ck_assert_uint_eq(seen.cpu, 9);
     ck_assert_uint_eq(seen.value, 0x8000000000000007ull);
+}
+END_TEST
+
+START_TEST(an_operation_has_the_range_that_its_cpu_wrote)
+{
+    reg_write(2, 0x88, 0x5000 | 2);
+    reg_write(2, 0x90, 0x9000);
+    reg_write(1, 0x88, 0x1000);
+    ck_assert_uint_eq(seen.calls, 0);
+    reg_write(2, 0x38, 3);
+    ck_assert_uint_eq(seen.start, 0x5000);
+    ck_assert_uint_eq(seen.end, 0x9000);
+    ck_assert_uint_eq(seen.promise, 2);
+    reg_write(2, 0x38, 3); /* it was for one operation */
+    ck_assert_uint_eq(seen.start, 0);
+    ck_assert_uint_eq(seen.end, 0);
+    ck_assert_uint_eq(seen.promise, 0);
+    ck_assert_uint_eq(annot_unknown_accesses(annot), 0);
+}
+END_TEST
+
+START_TEST(frames_are_told_with_their_size)
+{
+    static const unsigned regs[] = {0x60, 0x68, 0x70, 0x78, 0x80};
+
+    for (unsigned i = 0; i < 5; i++) {
+        reg_write(1, regs[i], 0x40200000 | i);
+        ck_assert_uint_eq(seen.reg, regs[i]);
+        ck_assert_uint_eq(seen.value, 0x40200000);
+        ck_assert_uint_eq(seen.pages, 1u << i);
+    }
+    reg_write(1, 0x60, 0x40200000 | 19);
+    ck_assert_uint_eq(seen.calls, 5);
+    ck_assert_uint_eq(annot_unknown_accesses(annot), 1);
+}
+END_TEST
+
+START_TEST(features_are_what_the_machine_says)
+{
+    ck_assert_uint_eq(reg_read(0x58), 0);
+    annot_set_features(annot, 1);
+    ck_assert_uint_eq(reg_read(0x58), 1);
+    reg_write(0, 0x58, 0);
+    ck_assert_uint_eq(reg_read(0x58), 1);
+    ck_assert_uint_eq(annot_unknown_accesses(annot), 1);
 }
 END_TEST
 
@@ -321,6 +384,9 @@ int main(void)
     tcase_add_test(tc, id_spells_shot_and_version_is_one);
     tcase_add_loop_test(tc, register_write_becomes_its_call, 0,
                         G_N_ELEMENTS(calls));
+    tcase_add_test(tc, an_operation_has_the_range_that_its_cpu_wrote);
+    tcase_add_test(tc, frames_are_told_with_their_size);
+    tcase_add_test(tc, features_are_what_the_machine_says);
     tcase_add_test(tc, counters_are_located_when_both_registers_are_written);
     tcase_add_test(tc, exit_status_and_panic_code_are_kept);
     tcase_add_test(tc, only_whole_registers_can_be_accessed);

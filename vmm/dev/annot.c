@@ -18,15 +18,19 @@ struct annot_state {
     bool has_addr, has_cpus, has_exit, has_panic;
     uint8_t reserved[4];             /* 0 */
     uint16_t answer[BOARD_MAX_CPUS]; /* to each CPU's last question */
+    /* Of each CPU's next operation. */
+    uint64_t op_start[BOARD_MAX_CPUS], op_end[BOARD_MAX_CPUS];
 };
 
-_Static_assert(sizeof(struct annot_state) == 48 + 2 * BOARD_MAX_CPUS,
+_Static_assert(sizeof(struct annot_state) == 48 + 18 * BOARD_MAX_CPUS &&
+                   BOARD_MAX_CPUS % 4 == 0,
                "no gaps");
 _Static_assert(ANNOT_CHOOSE_MAX <= UINT16_MAX, "an answer fits");
 
 struct annot {
     struct annot_callbacks callbacks; /* [init] */
     void *opaque;                     /* [init] */
+    uint64_t features;                /* [init] */
     uv_mutex_t lock;
     struct annot_state state; /* [lock: lock] */
     _Atomic uint64_t unknown; /* [atomic] relaxed, a statistic */
@@ -79,6 +83,9 @@ static uint64_t annot_read(void *opaque, unsigned cpu, uint64_t offset,
         break;
     case ANNOT_REG_MARK:
         value = annot->state.last_mark;
+        break;
+    case ANNOT_REG_FEATURES:
+        value = annot->features;
         break;
     case ANNOT_REG_CHOOSE:
         value = cpu < BOARD_MAX_CPUS ? annot->state.answer[cpu] : 0;
@@ -143,6 +150,54 @@ static void annot_write_choose(struct annot *annot, unsigned cpu, uint64_t n)
     }
 }
 
+static void annot_write_range(struct annot *annot, unsigned cpu,
+                              uint64_t offset, uint64_t value)
+{
+    if (cpu >= BOARD_MAX_CPUS) {
+        return;
+    }
+    uv_mutex_lock(&annot->lock);
+    if (offset == ANNOT_REG_OP_START) {
+        annot->state.op_start[cpu] = value;
+    } else {
+        annot->state.op_end[cpu] = value;
+    }
+    uv_mutex_unlock(&annot->lock);
+}
+
+/* The range is this operation's, not the next one's as well. */
+static void annot_write_begin(struct annot *annot, unsigned cpu, uint64_t kind)
+{
+    uint64_t start = 0, end = 0;
+
+    if (cpu < BOARD_MAX_CPUS) {
+        uv_mutex_lock(&annot->lock);
+        start = annot->state.op_start[cpu];
+        end = annot->state.op_end[cpu];
+        annot->state.op_start[cpu] = annot->state.op_end[cpu] = 0;
+        uv_mutex_unlock(&annot->lock);
+    }
+    if (annot->callbacks.op_begin != NULL) {
+        annot->callbacks.op_begin(annot->opaque, cpu, kind,
+                                  start & ~(uint64_t)ANNOT_PROMISE_MASK, end,
+                                  (unsigned)(start & ANNOT_PROMISE_MASK));
+    }
+}
+
+static void annot_write_frame(struct annot *annot, unsigned cpu,
+                              uint64_t offset, uint64_t value)
+{
+    uint64_t order = value & ANNOT_ORDER_MASK;
+
+    if (order > 18) { /* more than a GiB: nobody means that */
+        annot_count_unknown(annot);
+    } else if (annot->callbacks.frame != NULL) {
+        annot->callbacks.frame(annot->opaque, cpu, (unsigned)offset,
+                               value & ~(uint64_t)ANNOT_ORDER_MASK,
+                               UINT64_C(1) << order);
+    }
+}
+
 static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
                         uint64_t value, unsigned size)
 {
@@ -170,8 +225,22 @@ static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
         call = annot->callbacks.mark;
         break;
     case ANNOT_REG_OP_BEGIN:
-        call = annot->callbacks.op_begin;
-        break;
+        annot_write_begin(annot, cpu, value);
+        return;
+    case ANNOT_REG_OP_START:
+    case ANNOT_REG_OP_END_ADDR:
+        annot_write_range(annot, cpu, offset, value);
+        return;
+    case ANNOT_REG_FRAME_FREE:
+    case ANNOT_REG_FRAME_ALLOC:
+    case ANNOT_REG_IO_BEGIN:
+    case ANNOT_REG_IO_END:
+    case ANNOT_REG_COPY_BEGIN:
+        annot_write_frame(annot, cpu, offset, value);
+        return;
+    case ANNOT_REG_WALK_BEGIN:
+    case ANNOT_REG_WALK_END:
+        return; /* nobody listens yet */
     case ANNOT_REG_OP_END:
         call = annot->callbacks.op_end;
         break;
@@ -215,6 +284,11 @@ void annot_free(struct annot *annot)
     }
     uv_mutex_destroy(&annot->lock);
     g_free(annot);
+}
+
+void annot_set_features(struct annot *annot, uint64_t features)
+{
+    annot->features = features;
 }
 
 bool annot_attach(struct annot *annot, struct bus *bus, GError **error)

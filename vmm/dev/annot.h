@@ -22,18 +22,25 @@ struct annot_callbacks {
     void (*exit_status)(void *opaque, unsigned cpu, uint64_t status);
     void (*panic)(void *opaque, unsigned cpu, uint64_t code);
     void (*mark)(void *opaque, unsigned cpu, uint64_t value);
-    void (*op_begin)(void *opaque, unsigned cpu, uint64_t kind);
+    /* [start, end) and ANNOT_PROMISE_*: 0 where the guest did not say. */
+    void (*op_begin)(void *opaque, unsigned cpu, uint64_t kind, uint64_t start,
+                     uint64_t end, unsigned promise);
     void (*op_end)(void *opaque, unsigned cpu, uint64_t kind);
     /* Each write of either register; both values as they are now. */
     void (*counters)(void *opaque, unsigned cpu, uint64_t addr, uint64_t cpus);
     /* The guest saw the effect of a bug. */
     void (*finding)(void *opaque, unsigned cpu, uint64_t code);
+    /* reg: ANNOT_REG_FRAME_FREE, FRAME_ALLOC, IO_BEGIN, IO_END, COPY_BEGIN. */
+    void (*frame)(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,
+                  uint64_t pages);
     /* One of n alternatives, 0..n-1; n is 1..ANNOT_CHOOSE_MAX. NULL: 0. */
     unsigned (*choose)(void *opaque, unsigned cpu, unsigned n);
 };
 
 struct annot *annot_new(const struct annot_callbacks *callbacks, void *opaque);
 void annot_free(struct annot *annot);
+/* ANNOT_FEATURE_*; before the guest runs. */
+void annot_set_features(struct annot *annot, uint64_t features);
 bool annot_attach(struct annot *annot, struct bus *bus, GError **error);
 
 /* --- any thread --- */

@@ -93,7 +93,8 @@ struct events {
     uint64_t wanted; /* [init] kinds with at least one consumer */
     unsigned vcpus;  /* [init] */
     struct vcpu_counters *counters; /* [vcpu] one per vCPU */
-    /* [init] The vCPU's time in ns; NULL: the host's. See events_set_clock(). */
+    /* [init] The vCPU's time in ns; NULL: the host's. See events_set_clock().
+     */
     uint64_t (*now_ns)(void *opaque, unsigned vcpu);
     void *clock_opaque;
     struct events_private *priv;
@@ -240,14 +241,22 @@ static inline void event_fault(struct events *ev, unsigned vcpu, uint64_t pc,
     event_emit(ev, vcpu, EVENT_fault, pc, c, esr, far, from_el);
 }
 
-/* op: the kind that the guest wrote to the annotation device. */
-static inline void event_op_begin(struct events *ev, unsigned vcpu, uint64_t pc,
-                                  uint64_t op)
+/* op: the kind that the guest wrote to the annotation device; its promise. */
+static inline void event_op_begin_range(struct events *ev, unsigned vcpu,
+                                        uint64_t pc, uint64_t op,
+                                        uint64_t start, uint64_t end,
+                                        uint64_t promise)
 {
-    event_emit(ev, vcpu, EVENT_op_begin, pc, op);
+    event_emit(ev, vcpu, EVENT_op_begin, pc, op, start, end, promise);
     if (ev->counters[vcpu].windows) {
         event_window_begin(ev, vcpu, op < 64 ? (unsigned)op : 0);
     }
+}
+
+static inline void event_op_begin(struct events *ev, unsigned vcpu, uint64_t pc,
+                                  uint64_t op)
+{
+    event_op_begin_range(ev, vcpu, pc, op, 0, 0, 0);
 }
 
 static inline void event_op_end(struct events *ev, unsigned vcpu, uint64_t pc,

@@ -187,10 +187,10 @@ void ledger_root_load(struct ledger *ledger, unsigned vcpu, uint64_t pc,
 void ledger_vcpu_off(struct ledger *ledger, unsigned vcpu);
 /*
  * The vCPU is about to run at that level. EL0 is judged: who came back without
- * a flush that was owed. Needed only while ledger_is_late() says so.
+ * a flush that was owed. Needed only of vCPUs that ledger_late() names.
  */
 void ledger_el(struct ledger *ledger, unsigned vcpu, unsigned el);
-bool ledger_is_late(const struct ledger *ledger, unsigned vcpu);
+uint64_t ledger_late(const struct ledger *ledger);
 /*
  * A walk of va read descriptors at these addresses, of start_level and on. A
  * table is known from its first walk: what is in it is read then, and stores
@@ -230,6 +230,8 @@ void ledger_op_end(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                    unsigned kind);
 /* A fault that a valid descriptor does not explain may be spurious. */
 void ledger_fault(struct ledger *ledger, unsigned vcpu, uint64_t pc, gva_t va);
+/* The vCPU gets on: it made a system call, say. */
+void ledger_progress(struct ledger *ledger, unsigned vcpu);
 /* An access hit a translation that the tables do not have any more. */
 void ledger_hit(struct ledger *ledger, unsigned vcpu, gva_t va);
 
