@@ -54,7 +54,6 @@ void ledger_vcpu_off(struct ledger *l, unsigned vcpu)
 
     ledger_touch(l, me, sizeof(*me));
     me->loaded[0].root = me->loaded[1].root = LEDGER_NO_ROOT;
-    me->ops = 0;
     for (unsigned i = 0; i < LEDGER_BUCKETS; i++) {
         for (struct ledger_table *t = l->s.bucket[i]; t; t = t->next) {
             ledger_touch(l, &t->ever_loaded, sizeof(t->ever_loaded));
@@ -510,7 +509,10 @@ struct ledger *ledger_new(const struct ledger_config *config)
     if (ledger_arena_init(l, config->arena ? config->arena : ARENA)) {
         l->s.vcpu = ledger_reserve(l, config->vcpus * sizeof(*l->s.vcpu));
     }
-    if (!l->s.vcpu) {
+    if (l->s.vcpu) {
+        l->s.op = ledger_reserve(l, LEDGER_OPS_MAX * sizeof(*l->s.op));
+    }
+    if (!l->s.op) {
         ledger_free(l);
         return NULL;
     }

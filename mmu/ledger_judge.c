@@ -334,23 +334,43 @@ void ledger_io_begin(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t page)
 
 /* --- S2: operations --- */
 
-void ledger_op_begin(struct ledger *l, unsigned vcpu, unsigned kind,
-                     gva_t start, gva_t end, enum ledger_contract contract)
+void ledger_op_begin(struct ledger *l, unsigned vcpu, uint64_t task,
+                     unsigned kind, gva_t start, gva_t end,
+                     enum ledger_contract contract)
 {
-    struct ledger_vcpu *me = &l->s.vcpu[vcpu];
+    struct ledger_operation *op = &l->s.op[0];
 
-    ledger_touch(l, me, sizeof(*me));
-    if (me->ops < LEDGER_OPS_MAX) {
-        me->op[me->ops] = (struct ledger_operation){
-            .kind = kind,
-            .contract = contract,
-            .root = me->loaded[0].root,
-            .start = start,
-            .end = end,
-            .begin = ++l->s.seq,
-        };
+    for (unsigned i = 1; i < LEDGER_OPS_MAX && op->begin; i++) {
+        if (l->s.op[i].begin < op->begin) {
+            op = &l->s.op[i]; /* a free one, or the oldest */
+        }
     }
-    me->ops++;
+    ledger_touch(l, op, sizeof(*op));
+    op->task = task;
+    op->vcpu = vcpu;
+    op->kind = kind;
+    op->contract = contract;
+    op->root = l->s.vcpu[vcpu].loaded[0].root;
+    op->start = start;
+    op->end = end;
+    op->begin = ++l->s.seq;
+}
+
+static struct ledger_operation *find_op(struct ledger *l, unsigned vcpu,
+                                        uint64_t task, unsigned kind)
+{
+    struct ledger_operation *found = NULL;
+
+    for (unsigned i = 0; i < LEDGER_OPS_MAX; i++) {
+        struct ledger_operation *op = &l->s.op[i];
+
+        if (op->begin && op->kind == kind && op->task == task &&
+            (task || op->vcpu == vcpu) &&
+            (!found || op->begin > found->begin)) {
+            found = op;
+        }
+    }
+    return found;
 }
 
 static void judge_range(struct ledger *l, unsigned vcpu, uint64_t pc,
@@ -381,32 +401,25 @@ static void judge_range(struct ledger *l, unsigned vcpu, uint64_t pc,
     }
 }
 
-void ledger_op_end(struct ledger *l, unsigned vcpu, uint64_t pc, unsigned kind)
+void ledger_op_end(struct ledger *l, unsigned vcpu, uint64_t pc, uint64_t task,
+                   unsigned kind)
 {
-    struct ledger_vcpu *me = &l->s.vcpu[vcpu];
-    const struct ledger_operation *op;
+    struct ledger_operation *op = find_op(l, vcpu, task, kind);
 
-    if (me->ops == 0 ||
-        (me->ops <= LEDGER_OPS_MAX && me->op[me->ops - 1].kind != kind)) {
-        return;
-    }
-    ledger_touch(l, me, sizeof(*me));
-    me->ops--;
-    if (me->ops >= LEDGER_OPS_MAX || !l->full) {
-        return;
-    }
-    op = &me->op[me->ops];
-    if (op->contract == LEDGER_CONTRACT_NONE) {
+    if (!op) {
         return;
     }
     for (struct ledger_record *r = l->s.open; r; r = r->next) {
         gva_t last = r->va + ((UINT64_C(1) << mmu_level_shift(r->level)) - 1);
 
-        if (r->root == op->root && !r->half && !r->shared && r->va < op->end &&
+        if (l->full && op->contract != LEDGER_CONTRACT_NONE &&
+            r->root == op->root && !r->half && !r->shared && r->va < op->end &&
             last >= op->start) {
             judge_range(l, vcpu, pc, op, r);
         }
     }
+    ledger_touch(l, op, sizeof(*op));
+    op->begin = 0;
 }
 
 /* --- S15 and S3 --- */

@@ -154,11 +154,12 @@ struct ledger_big {
 };
 
 struct ledger_operation {
-    unsigned kind;
+    uint64_t task;
+    unsigned vcpu, kind;
     enum ledger_contract contract;
     gpa_t root;
     gva_t start, end;
-    uint64_t begin;
+    uint64_t begin; /* 0: free */
 };
 
 struct ledger_loaded {
@@ -171,8 +172,6 @@ struct ledger_vcpu {
     unsigned el;
     struct ledger_big big[LEDGER_BIGS];
     unsigned bigs; /* in use, or more: some were lost */
-    struct ledger_operation op[LEDGER_OPS_MAX];
-    unsigned ops; /* may exceed LEDGER_OPS_MAX */
     gva_t fault_va;
     gpa_t fault_pa; /* of its descriptor; changed: 0 */
     unsigned faults;
@@ -195,6 +194,7 @@ struct ledger_state {
     struct ledger_record *open;
     struct ledger_tag *tags;
     struct ledger_vcpu *vcpu;
+    struct ledger_operation *op; /* LEDGER_OPS_MAX */
     uint64_t seq;
     uint64_t late; /* who is in some record's late mask */
     uint64_t tables, records;

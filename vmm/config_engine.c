@@ -38,10 +38,15 @@ static bool refuse_in_parallel(const struct options *o, GError **error)
     const struct {
         const char *name, *value;
     } texts[] = {
-        {"--seed", o->seed},     {"--strategy", o->strategy},
-        {"--record", o->record}, {"--snapshot-at", o->snapshot_at},
-        {"--runs", o->runs},     {"--max-steps", o->max_steps},
-        {"--check", o->check},   {"--inject", o->inject},
+        {"--seed", o->seed},
+        {"--strategy", o->strategy},
+        {"--record", o->record},
+        {"--snapshot-at", o->snapshot_at},
+        {"--runs", o->runs},
+        {"--max-steps", o->max_steps},
+        {"--check", o->check},
+        {"--inject", o->inject},
+        {"--ledger", g_strcmp0(o->ledger, "off") ? o->ledger : NULL},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {

@@ -178,11 +178,12 @@ static void on_annotation(struct ledger_watch *watch, const struct event *e)
         frames(watch, e, ledger_copy_begin);
         break;
     case EVENT_op_begin:
-        ledger_op_begin(watch->ledger, e->vcpu, (unsigned)e->a[0], e->a[1],
-                        e->a[2], contract_of(e->a[3]));
+        ledger_op_begin(watch->ledger, e->vcpu, e->a[4], (unsigned)e->a[0],
+                        e->a[1], e->a[2], contract_of(e->a[3]));
         break;
     case EVENT_op_end:
-        ledger_op_end(watch->ledger, e->vcpu, e->pc, (unsigned)e->a[0]);
+        ledger_op_end(watch->ledger, e->vcpu, e->pc, e->a[1],
+                      (unsigned)e->a[0]);
         break;
     default:
         break;

@@ -72,20 +72,30 @@ static unsigned on_choose(void *opaque, unsigned cpu, unsigned n)
     return vm->det ? det_guest_choice(vm->det, n) : 0;
 }
 
-static void on_op_begin(void *opaque, unsigned cpu, uint64_t kind,
+static void on_op_begin(void *opaque, unsigned cpu, uint64_t value,
                         uint64_t start, uint64_t end, unsigned promise)
 {
     struct vm *vm = opaque;
+    const struct event_op op = {
+        .kind = (uint32_t)value,
+        .task = value >> 32,
+        .start = start,
+        .end = end,
+        .promise = promise,
+    };
 
-    event_op_begin_range(vm->events, cpu, vm->vcpu[cpu]->access_pc, kind, start,
-                         end, promise);
+    event_op_begin(vm->events, cpu, vm->vcpu[cpu]->access_pc, op);
 }
 
-static void on_op_end(void *opaque, unsigned cpu, uint64_t kind)
+static void on_op_end(void *opaque, unsigned cpu, uint64_t value)
 {
     struct vm *vm = opaque;
+    const struct event_op op = {
+        .kind = (uint32_t)value,
+        .task = value >> 32,
+    };
 
-    event_op_end(vm->events, cpu, vm->vcpu[cpu]->access_pc, kind);
+    event_op_end(vm->events, cpu, vm->vcpu[cpu]->access_pc, op);
 }
 
 static void on_frame(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,

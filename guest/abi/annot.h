@@ -18,8 +18,8 @@
 #define ANNOT_REG_EXIT_STATUS 0x20   /* W: init's exit status */
 #define ANNOT_REG_PANIC 0x28         /* W: panic code */
 #define ANNOT_REG_MARK 0x30          /* W: any value, becomes event mark */
-#define ANNOT_REG_OP_BEGIN 0x38      /* W: ANNOT_OP_* */
-#define ANNOT_REG_OP_END 0x40        /* W: ANNOT_OP_* */
+#define ANNOT_REG_OP_BEGIN 0x38      /* W: ANNOT_OP_*, task << 32 */
+#define ANNOT_REG_OP_END 0x40        /* W: ANNOT_OP_*, task << 32 */
 #define ANNOT_REG_FINDING 0x48       /* W: code; the guest saw a bug's effect */
 /*
  * W: n, 1..ANNOT_CHOOSE_MAX, asks the machine for one of n alternatives; R:
@@ -72,7 +72,10 @@
 #define ANNOT_MARK_BEGIN 1 /* set up: what follows is the race */
 #define ANNOT_MARK_END 2   /* over, nothing was found */
 
-/* Operation kinds of OP_BEGIN and OP_END */
+/*
+ * Operation kinds of OP_BEGIN and OP_END. The task (0: none) tells an operation
+ * from others of its kind if it may end on another CPU than it began.
+ */
 #define ANNOT_OP_MADVISE_PAGEOUT 1
 #define ANNOT_OP_MUNMAP 2
 #define ANNOT_OP_MPROTECT 3

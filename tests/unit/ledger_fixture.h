@@ -180,7 +180,9 @@ __attribute__((unused)) static uint64_t descriptor(const struct world *w,
         } else if (strcmp(*word, "attr") == 0) {
             value |= DESC_ATTR(number(w, *++word));
         } else {
-            refuse(w, "of a page: ro, noaf, global, user, noexec, dbm, cont, attr N");
+            refuse(
+                w,
+                "of a page: ro, noaf, global, user, noexec, dbm, cont, attr N");
         }
     }
     return value;
@@ -339,14 +341,17 @@ __attribute__((unused)) static bool contract_event(struct world *w,
         ledger_io_begin(w->ledger, vcpu, pc, number(w, word[1]));
     } else if (strcmp(word[0], "copy") == 0) {
         ledger_copy_begin(w->ledger, vcpu, pc, number(w, word[1]));
-    } else if (strcmp(word[0], "op") == 0 && word[1] && word[2] && word[3] &&
-               w->ops < WORDS) {
-        w->op[w->ops++] = (unsigned)number(w, word[1]);
-        ledger_op_begin(w->ledger, vcpu, (unsigned)number(w, word[1]),
-                        number(w, word[2]), number(w, word[3]),
-                        contract_named(w, word[4]));
+    } else if (strcmp(word[0], "op") == 0 && word[1] && word[2] && word[3]) {
+        if (w->ops < WORDS) {
+            w->op[w->ops++] = (unsigned)number(w, word[1]);
+        }
+        ledger_op_begin(w->ledger, vcpu,
+                        word[4] && word[5] ? number(w, word[5]) : 0,
+                        (unsigned)number(w, word[1]), number(w, word[2]),
+                        number(w, word[3]), contract_named(w, word[4]));
     } else if (strcmp(word[0], "ret") == 0 && (word[1] || w->ops)) {
         ledger_op_end(w->ledger, vcpu, pc,
+                      word[1] && word[2] ? number(w, word[2]) : 0,
                       word[1] ? (unsigned)number(w, word[1]) : w->op[--w->ops]);
     } else {
         return false;

@@ -186,7 +186,7 @@ static void step_unmap(struct machine *m, unsigned v, struct task *t)
     switch (t->step++) {
     case 0:
         t->frame = m->w->memory[at / 8] & DESC_ADDR_MASK;
-        ledger_op_begin(m->w->ledger, v, 2, va, va + 4096,
+        ledger_op_begin(m->w->ledger, v, 0, 2, va, va + 4096,
                         LEDGER_CONTRACT_NOACCESS);
         break;
     case 1:
@@ -213,7 +213,7 @@ static void step_unmap(struct machine *m, unsigned v, struct task *t)
         ledger_frame_free(m->w->ledger, v, 1, t->frame);
         break;
     case 8:
-        ledger_op_end(m->w->ledger, v, 1, 2);
+        ledger_op_end(m->w->ledger, v, 1, 0, 2);
         break;
     default:
         store(m->w, v, 1, at, user_page(++m->frames));
@@ -230,7 +230,7 @@ static void step_protect(struct machine *m, unsigned v, struct task *t)
 
     switch (t->step++) {
     case 0:
-        ledger_op_begin(m->w->ledger, v, 3, va, va + 4096,
+        ledger_op_begin(m->w->ledger, v, 0, 3, va, va + 4096,
                         LEDGER_CONTRACT_NOWRITE);
         break;
     case 1:
@@ -252,7 +252,7 @@ static void step_protect(struct machine *m, unsigned v, struct task *t)
         ledger_copy_begin(m->w->ledger, v, 1, desc & DESC_ADDR_MASK);
         break;
     case 7:
-        ledger_op_end(m->w->ledger, v, 1, 3);
+        ledger_op_end(m->w->ledger, v, 1, 0, 3);
         break;
     default:
         store(m->w, v, 1, at, desc & ~DESC_AP_READ_ONLY);
@@ -485,14 +485,14 @@ START_TEST(a_program_that_leaves_out_a_step_is_blamed_for_it)
         at = place(v, 0, page);
         va = address(v, page);
         frame = w.memory[at / 8] & DESC_ADDR_MASK;
-        ledger_op_begin(w.ledger, v, 2, va, va + 4096,
+        ledger_op_begin(w.ledger, v, 0, 2, va, va + 4096,
                         LEDGER_CONTRACT_NOACCESS);
         store(&w, v, 1, at, 0);
         wrong_flush(&m, v, va, left);
         if (rule == LEDGER_FREE) {
             ledger_frame_free(w.ledger, v, 2, frame);
         } else if (rule == LEDGER_RETURN) {
-            ledger_op_end(w.ledger, v, 2, 2);
+            ledger_op_end(w.ledger, v, 2, 0, 2);
         } else if (rule == LEDGER_READER) {
             ledger_io_begin(w.ledger, v, 2, frame);
         } else {

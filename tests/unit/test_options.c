@@ -29,7 +29,7 @@ START_TEST(help_fits_eighty_columns_and_has_no_option_of_later)
     static const char *const in_run[] = {"--bug",    "--record",
                                          "--filter", "--snapshot-at",
                                          "--runs",   "--max-steps"};
-    static const char *const later[] = {"--ledger", "--machine", "--gdb",
+    static const char *const later[] = {"--machine", "--gdb",
                                         "--monitor"};
     bool is_run = _i == VM_COMMAND_RUN;
     char *text = vm_config_help((enum vm_command)_i);

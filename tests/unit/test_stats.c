@@ -156,8 +156,8 @@ END_TEST
 
 START_TEST(deterministic_runs_say_how_they_can_be_had_again)
 {
-    static const char *const only[] = {"seed", "strategy", "hw", "max_steps",
-                                       "snapshot_at", "runs", "bug"};
+    static const char *const only[] = {
+        "seed", "strategy", "hw", "max_steps", "snapshot_at", "runs", "bug"};
     struct vm_totals totals = totals_of();
     yajl_val tree = json_of(&totals);
     g_autofree char *text = NULL;
@@ -298,7 +298,7 @@ END_TEST
 /* One call of the kind that real kernels make: n pages, waits flushes. */
 static void operation(unsigned vcpu, unsigned pages, unsigned waits)
 {
-    event_op_begin(ev, vcpu, FLUSH_PC, OP);
+    event_op_begin(ev, vcpu, FLUSH_PC, (struct event_op){.kind = OP});
     for (unsigned i = 0; i < pages; i++) {
         event_dsb(ev, vcpu, FLUSH_PC, ISHST, 0, 0);
         tlbi(vcpu, FLUSH_PC + 4);
@@ -306,7 +306,7 @@ static void operation(unsigned vcpu, unsigned pages, unsigned waits)
     for (unsigned i = 0; i < waits; i++) {
         event_dsb(ev, vcpu, FLUSH_PC + 8, ISH, 1, 1);
     }
-    event_op_end(ev, vcpu, FLUSH_PC, OP);
+    event_op_end(ev, vcpu, FLUSH_PC, (struct event_op){.kind = OP});
 }
 
 START_TEST(windows_keep_first_last_and_range_of_calls)
@@ -343,7 +343,7 @@ START_TEST(switch_and_interrupt_barriers_in_a_window_count_apart)
     yajl_val tree;
 
     events_attribute(ev, symbols);
-    event_op_begin(ev, 0, FLUSH_PC, OP);
+    event_op_begin(ev, 0, FLUSH_PC, (struct event_op){.kind = OP});
     event_dsb(ev, 0, FLUSH_PC, ISH, 0, 0);
     event_dsb(ev, 0, SWITCH_PC, ISH, 0, 0);
     event_dsb(ev, 0, SWITCH_PC, ISH, 0, 0);
@@ -351,7 +351,7 @@ START_TEST(switch_and_interrupt_barriers_in_a_window_count_apart)
     event_dsb(ev, 0, USER_PC, 15, 0, 0);
     event_ipi_send(ev, 0, GIC_PC + 8, 0, 1, 3);
     event_dsb(ev, 1, FLUSH_PC, ISH, 0, 0); /* another vCPU's business */
-    event_op_end(ev, 0, FLUSH_PC, OP);
+    event_op_end(ev, 0, FLUSH_PC, (struct event_op){.kind = OP});
     s = events_op_summary(ev, OP);
     ck_assert_uint_eq(s->first.n[SITE_FLUSH][FLUSH_DSB(ISH)], 1);
     ck_assert_uint_eq(s->first.n[SITE_SWITCH][FLUSH_DSB(ISH)], 2);
@@ -375,9 +375,9 @@ START_TEST(window_that_ends_on_another_vcpu_is_broken_not_counted)
     struct op_summary *s;
 
     events_attribute(ev, symbols);
-    event_op_begin(ev, 0, FLUSH_PC, OP);
+    event_op_begin(ev, 0, FLUSH_PC, (struct event_op){.kind = OP});
     tlbi(0, FLUSH_PC);
-    event_op_end(ev, 1, FLUSH_PC, OP);
+    event_op_end(ev, 1, FLUSH_PC, (struct event_op){.kind = OP});
     operation(0, 2, 1);
     s = events_op_summary(ev, OP);
     ck_assert_uint_eq(s->calls, 1);
@@ -395,9 +395,11 @@ START_TEST(operation_kinds_out_of_range_are_survived)
 
     events_attribute(ev, symbols);
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        event_op_end(ev, 0, 0, kinds[i]);
-        event_op_begin(ev, 0, 0, kinds[i]);
-        event_op_end(ev, 0, 0, kinds[i]);
+        const struct event_op op = {.kind = kinds[i]};
+
+        event_op_end(ev, 0, 0, op);
+        event_op_begin(ev, 0, 0, op);
+        event_op_end(ev, 0, 0, op);
     }
     tree = json_of(&totals);
     ck_assert_ptr_nonnull(fixture_at(tree, "operations/unknown"));

@@ -23,9 +23,9 @@ struct annot_callbacks {
     void (*panic)(void *opaque, unsigned cpu, uint64_t code);
     void (*mark)(void *opaque, unsigned cpu, uint64_t value);
     /* [start, end) and ANNOT_PROMISE_*: 0 where the guest did not say. */
-    void (*op_begin)(void *opaque, unsigned cpu, uint64_t kind, uint64_t start,
+    void (*op_begin)(void *opaque, unsigned cpu, uint64_t value, uint64_t start,
                      uint64_t end, unsigned promise);
-    void (*op_end)(void *opaque, unsigned cpu, uint64_t kind);
+    void (*op_end)(void *opaque, unsigned cpu, uint64_t value);
     /* Each write of either register; both values as they are now. */
     void (*counters)(void *opaque, unsigned cpu, uint64_t addr, uint64_t cpus);
     /* The guest saw the effect of a bug. */

@@ -241,31 +241,28 @@ static inline void event_fault(struct events *ev, unsigned vcpu, uint64_t pc,
     event_emit(ev, vcpu, EVENT_fault, pc, c, esr, far, from_el);
 }
 
-/* op: the kind that the guest wrote to the annotation device; its promise. */
-static inline void event_op_begin_range(struct events *ev, unsigned vcpu,
-                                        uint64_t pc, uint64_t op,
-                                        uint64_t start, uint64_t end,
-                                        uint64_t promise)
-{
-    event_emit(ev, vcpu, EVENT_op_begin, pc, op, start, end, promise);
-    if (ev->counters[vcpu].windows) {
-        event_window_begin(ev, vcpu, op < 64 ? (unsigned)op : 0);
-    }
-}
+/* op: the kind that the guest wrote to the annotation device. */
+struct event_op {
+    uint64_t kind, start, end, promise, task;
+};
 
 static inline void event_op_begin(struct events *ev, unsigned vcpu, uint64_t pc,
-                                  uint64_t op)
+                                  struct event_op op)
 {
-    event_op_begin_range(ev, vcpu, pc, op, 0, 0, 0);
+    event_emit(ev, vcpu, EVENT_op_begin, pc, op.kind, op.start, op.end,
+               op.promise, op.task);
+    if (ev->counters[vcpu].windows) {
+        event_window_begin(ev, vcpu, op.kind < 64 ? (unsigned)op.kind : 0);
+    }
 }
 
 static inline void event_op_end(struct events *ev, unsigned vcpu, uint64_t pc,
-                                uint64_t op)
+                                struct event_op op)
 {
     if (ev->counters[vcpu].windows) {
-        event_window_end(ev, vcpu, op < 64 ? (unsigned)op : 0);
+        event_window_end(ev, vcpu, op.kind < 64 ? (unsigned)op.kind : 0);
     }
-    event_emit(ev, vcpu, EVENT_op_end, pc, op);
+    event_emit(ev, vcpu, EVENT_op_end, pc, op.kind, op.task);
 }
 
 #endif

@@ -36,8 +36,8 @@
 #define LEDGER_VCPUS_MAX 64u
 /* Different old descriptors of one location that are remembered. */
 #define LEDGER_OLD_MAX 4u
-/* Operations of one vCPU that are open at once; more are not judged. */
-#define LEDGER_OPS_MAX 4u
+/* Operations that are open at once; of more, the oldest are not judged. */
+#define LEDGER_OPS_MAX 64u
 /* Faults on one descriptor that nobody changes until it is called livelock. */
 #define LEDGER_LIVE_FAULTS 64u
 
@@ -222,12 +222,16 @@ void ledger_io_begin(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                      gpa_t page);
 void ledger_copy_begin(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                        gpa_t page);
-/* On [start, end) of the low half of the root that the vCPU has loaded. */
-void ledger_op_begin(struct ledger *ledger, unsigned vcpu, unsigned kind,
-                     gva_t start, gva_t end, enum ledger_contract contract);
-/* The last one that began; another kind than that one's: nothing. */
+/*
+ * On [start, end) of the low half of the root that the vCPU has loaded. task:
+ * whose it is, if it may end on another vCPU; 0: it does not.
+ */
+void ledger_op_begin(struct ledger *ledger, unsigned vcpu, uint64_t task,
+                     unsigned kind, gva_t start, gva_t end,
+                     enum ledger_contract contract);
+/* The last of that kind and task (or vCPU) that began; none: nothing. */
 void ledger_op_end(struct ledger *ledger, unsigned vcpu, uint64_t pc,
-                   unsigned kind);
+                   uint64_t task, unsigned kind);
 /* A fault that a valid descriptor does not explain may be spurious. */
 void ledger_fault(struct ledger *ledger, unsigned vcpu, uint64_t pc, gva_t va);
 /* The vCPU gets on: it made a system call, say. */
