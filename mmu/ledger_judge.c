@@ -47,11 +47,13 @@ struct ledger_sight ledger_see(const struct ledger *l,
                                const struct ledger_record *r, uint64_t mask)
 {
     struct ledger_sight sight = {mask, 0};
-    bool at_once = !l->config.ipi || r->half || is_table(r);
+    bool at_once;
 
     if (!l->full) {
         return sight;
     }
+    at_once = r->half || is_table(r) ||
+              (!l->config.ipi && !ledger_is_dying(l, r->root));
     for (uint64_t left = mask; left; left &= left - 1) {
         unsigned v = (unsigned)__builtin_ctzll(left);
 

@@ -140,6 +140,7 @@ struct ledger_tag {
     uint16_t asid;
     bool gone;   /* the root was given away; nobody can load it any more */
     bool filled; /* the root had a valid descriptor */
+    bool dying;
     uint64_t holders;
     uint64_t unchecked;              /* loaded it while it was empty */
     uint64_t left[LEDGER_VCPUS_MAX]; /* when it was last loaded there */
@@ -267,6 +268,7 @@ void ledger_tag_root_gone(struct ledger *l, gpa_t root);
 /* A root got its first valid descriptor. */
 void ledger_tag_filled(struct ledger *l, gpa_t root);
 void ledger_tag_off(struct ledger *l, unsigned vcpu);
+bool ledger_is_dying(const struct ledger *l, gpa_t root);
 /* Who may have what the table's root leads to; tag: under which ASID. */
 uint64_t ledger_holders(struct ledger *l, const struct ledger_table *root,
                         uint16_t *tag);

@@ -204,6 +204,26 @@ void ledger_tag_root_gone(struct ledger *l, gpa_t root)
     }
 }
 
+void ledger_root_dying(struct ledger *l, gpa_t root)
+{
+    for (struct ledger_tag *t = l->s.tags; t; t = t->next) {
+        if (!t->gone && t->root == root) {
+            ledger_touch(l, t, offsetof(struct ledger_tag, left));
+            t->dying = true;
+        }
+    }
+}
+
+bool ledger_is_dying(const struct ledger *l, gpa_t root)
+{
+    for (const struct ledger_tag *t = l->s.tags; t; t = t->next) {
+        if (!t->gone && t->root == root) {
+            return t->dying;
+        }
+    }
+    return false;
+}
+
 void ledger_tag_off(struct ledger *l, unsigned vcpu)
 {
     struct ledger_tag *next;

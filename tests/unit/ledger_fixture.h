@@ -341,6 +341,8 @@ __attribute__((unused)) static bool contract_event(struct world *w,
         ledger_io_begin(w->ledger, vcpu, pc, number(w, word[1]));
     } else if (strcmp(word[0], "copy") == 0) {
         ledger_copy_begin(w->ledger, vcpu, pc, number(w, word[1]));
+    } else if (strcmp(word[0], "dying") == 0) {
+        ledger_root_dying(w->ledger, number(w, word[1]));
     } else if (strcmp(word[0], "op") == 0 && word[1] && word[2] && word[3]) {
         if (w->ops < WORDS) {
             w->op[w->ops++] = (unsigned)number(w, word[1]);

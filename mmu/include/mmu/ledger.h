@@ -232,6 +232,12 @@ void ledger_op_begin(struct ledger *ledger, unsigned vcpu, uint64_t task,
 /* The last of that kind and task (or vCPU) that began; none: nothing. */
 void ledger_op_end(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                    uint64_t task, unsigned kind);
+/*
+ * The address space ends: nobody will run at EL0 with that root any more. Who
+ * still has it loaded in the kernel does not use its pages, so these may go
+ * before he has let go of them. Whoever is, or comes back, at EL0 is blamed.
+ */
+void ledger_root_dying(struct ledger *ledger, gpa_t root);
 /* A fault that a valid descriptor does not explain may be spurious. */
 void ledger_fault(struct ledger *ledger, unsigned vcpu, uint64_t pc, gva_t va);
 /* The vCPU gets on: it made a system call, say. */
