@@ -178,6 +178,9 @@ static void on_annotation(struct ledger_watch *watch, const struct event *e)
         frames(watch, e, ledger_copy_begin);
         break;
     case EVENT_op_begin:
+        if (e->a[0] == ANNOT_OP_EXIT_MM && e->a[1]) {
+            ledger_root_dying(watch->ledger, e->a[1]);
+        }
         ledger_op_begin(watch->ledger, e->vcpu, e->a[4], (unsigned)e->a[0],
                         e->a[1], e->a[2], contract_of(e->a[3]));
         break;

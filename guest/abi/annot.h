@@ -80,7 +80,7 @@
 #define ANNOT_OP_MUNMAP 2
 #define ANNOT_OP_MPROTECT 3
 #define ANNOT_OP_MADVISE_OTHER 4
-#define ANNOT_OP_EXIT_MM 5
+#define ANNOT_OP_EXIT_MM 5 /* OP_START: the root */
 #define ANNOT_OP_FORK 6
 #define ANNOT_OP_MREMAP 7
 #define ANNOT_OPS 8 /* one more than the largest kind */

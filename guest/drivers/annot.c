@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the annotation device. The writes are inline in kernel/annot.h. */
+/* The annotation device. Most writes are inline in kernel/annot.h. */
 #include "kernel/annot.h"
 
 #include "kernel/board.h"
 #include "kernel/printk.h"
+#include "kernel/task.h"
 
 volatile uint8_t *annot_regs;
+bool annot_listens;
 
 void annot_init(void)
 {
@@ -23,4 +25,33 @@ void annot_init(void)
         return;
     }
     annot_regs = regs;
+    annot_listens = *(volatile uint64_t *)(regs + ANNOT_REG_FEATURES) &
+                    ANNOT_FEATURE_LEDGER;
+}
+
+/* With the task: it may end on another CPU. */
+static uint64_t op_of(unsigned kind)
+{
+    return annot_listens ? kind | (uint64_t)current()->tid << 32 : kind;
+}
+
+void annot_op_begin_slow(unsigned kind, va_t start, va_t end, unsigned promise)
+{
+    uint64_t flags;
+
+    if (!annot_listens) {
+        annot_write(ANNOT_REG_OP_BEGIN, kind);
+        return;
+    }
+    /* The range is this CPU's, until it begins. */
+    flags = local_irq_save();
+    annot_write(ANNOT_REG_OP_START, start | promise);
+    annot_write(ANNOT_REG_OP_END_ADDR, end);
+    annot_write(ANNOT_REG_OP_BEGIN, op_of(kind));
+    local_irq_restore(flags);
+}
+
+void annot_op_end_slow(unsigned kind)
+{
+    annot_write(ANNOT_REG_OP_END, op_of(kind));
 }

@@ -11,6 +11,7 @@
 #include "kernel/types.h"
 
 extern volatile uint8_t *annot_regs; /* [init] NULL: no device */
+extern bool annot_listens; /* [init] somebody wants frames and ranges */
 
 void annot_init(void);
 
@@ -21,14 +22,31 @@ static inline void annot_write(unsigned reg, uint64_t value)
     }
 }
 
-static inline void annot_op_begin(unsigned kind)
+void annot_op_begin_slow(unsigned kind, va_t start, va_t end, unsigned promise);
+void annot_op_end_slow(unsigned kind);
+
+/* promise: ANNOT_PROMISE_*, of [start, end) of this task's address space. */
+static inline void annot_op_begin(unsigned kind, va_t start, va_t end,
+                                  unsigned promise)
 {
-    annot_write(ANNOT_REG_OP_BEGIN, kind);
+    if (annot_regs != NULL) {
+        annot_op_begin_slow(kind, start, end, promise);
+    }
 }
 
 static inline void annot_op_end(unsigned kind)
 {
-    annot_write(ANNOT_REG_OP_END, kind);
+    if (annot_regs != NULL) {
+        annot_op_end_slow(kind);
+    }
+}
+
+/* reg: ANNOT_REG_FRAME_FREE and the like. An exit where somebody listens. */
+static inline void annot_frame(unsigned reg, pa_t pa, unsigned order)
+{
+    if (annot_listens) {
+        annot_write(reg, pa | order);
+    }
 }
 
 static inline void annot_mark(uint64_t value)

@@ -5,6 +5,7 @@
  */
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
+#include "kernel/annot.h"
 #include "kernel/panic.h"
 #include "kernel/sched.h"
 #include "mm/counters.h"
@@ -219,6 +220,7 @@ static int copy_page(struct fault *f, struct page *old)
     if (old == zero_page) {
         memset(page_address(page), 0, PAGE_SIZE);
     } else {
+        annot_frame(ANNOT_REG_COPY_BEGIN, page_to_phys(old), 0);
         /* It cannot change: while we map it, it has more than one user. */
         memcpy(page_address(page), page_address(old), PAGE_SIZE);
     }

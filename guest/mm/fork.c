@@ -111,7 +111,7 @@ struct mm *mm_fork(struct mm *mm)
     if (child == NULL) {
         return NULL;
     }
-    annot_op_begin(ANNOT_OP_FORK);
+    annot_op_begin(ANNOT_OP_FORK, 0, 0, ANNOT_PROMISE_NONE);
     mm_write_lock(&mm->mmap_lock);
     child->brk_start = mm->brk_start;
     child->brk = mm->brk;

@@ -353,7 +353,10 @@ int64_t sys_madvise(uint64_t addr, uint64_t len, uint64_t advice)
     if (len == 0) {
         return 0;
     }
-    annot_op_begin(op);
+    annot_op_begin(op, addr, addr + PAGE_ALIGN_UP(len),
+                   advice == MADV_DONTNEED ? ANNOT_PROMISE_NOACCESS
+                   : advice == MADV_FREE   ? ANNOT_PROMISE_NOWRITE
+                                           : ANNOT_PROMISE_NONE);
     if (advice_flags(advice, &set, &clear)) {
         mm_write_lock(&mm->mmap_lock);
         r = advise_flags(mm, addr, addr + PAGE_ALIGN_UP(len), set, clear);

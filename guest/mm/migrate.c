@@ -21,6 +21,7 @@
  */
 #include "mm/migrate.h"
 
+#include "kernel/annot.h"
 #include "kernel/bug.h"
 #include "kernel/errno.h"
 #include "kernel/panic.h"
@@ -150,6 +151,7 @@ static enum step move_page(struct page *page, struct page *to)
     }
     memcg_move_charge(page, to);
     mm_debug_write_out(page);
+    annot_frame(ANNOT_REG_COPY_BEGIN, page_to_phys(page), 0);
     memcpy(page_address(to), page_address(page), PAGE_SIZE);
     rmap_remove_migration(pin, page, to);
     page_unlock(to);

@@ -100,7 +100,8 @@ void mm_put(struct mm *mm)
         atomic_fetch_sub_explicit(&mm->users, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    annot_op_begin(ANNOT_OP_EXIT_MM);
+    annot_op_begin(ANNOT_OP_EXIT_MM, virt_to_phys(mm->pgd), 0,
+                   ANNOT_PROMISE_NONE);
     unmap_all(mm);
     annot_op_end(ANNOT_OP_EXIT_MM);
     kfree(mm->areas);

@@ -233,7 +233,8 @@ int64_t sys_munmap(uint64_t addr, uint64_t len)
     if (len == 0 || len > USER_END || !range_ok(addr, PAGE_ALIGN_UP(len))) {
         return -EINVAL;
     }
-    annot_op_begin(ANNOT_OP_MUNMAP);
+    annot_op_begin(ANNOT_OP_MUNMAP, addr, addr + PAGE_ALIGN_UP(len),
+                   ANNOT_PROMISE_NOACCESS);
     mm_write_lock(&mm->mmap_lock);
     r = unmap_locked(mm, addr, addr + PAGE_ALIGN_UP(len));
     mm_write_unlock(&mm->mmap_lock);

@@ -180,7 +180,10 @@ int64_t sys_mprotect(uint64_t addr, uint64_t len, uint64_t prot)
     if (len == 0) {
         return 0;
     }
-    annot_op_begin(ANNOT_OP_MPROTECT);
+    annot_op_begin(ANNOT_OP_MPROTECT, addr, addr + PAGE_ALIGN_UP(len),
+                   prot & PROT_WRITE  ? ANNOT_PROMISE_NONE
+                   : prot & PROT_READ ? ANNOT_PROMISE_NOWRITE
+                                      : ANNOT_PROMISE_NOACCESS);
     mm_write_lock(&mm->mmap_lock);
     r = protect_locked(mm, addr, addr + PAGE_ALIGN_UP(len), (uint32_t)prot);
     mm_write_unlock(&mm->mmap_lock);

@@ -223,7 +223,12 @@ int64_t sys_mremap(uint64_t addr, uint64_t old_len, uint64_t new_len,
     if (!range_ok(addr, old_len)) {
         return -EINVAL;
     }
-    annot_op_begin(ANNOT_OP_MREMAP);
+    /* What goes for sure: what is cut off, or all if it has to move. */
+    annot_op_begin(ANNOT_OP_MREMAP,
+                   flags & MREMAP_FIXED ? addr : addr + new_len, addr + old_len,
+                   flags & MREMAP_FIXED || new_len < old_len
+                       ? ANNOT_PROMISE_NOACCESS
+                       : ANNOT_PROMISE_NONE);
     mm_write_lock(&mm->mmap_lock);
     r = remap_locked(mm, addr, old_len, new_len, flags, new_addr);
     mm_write_unlock(&mm->mmap_lock);

@@ -8,6 +8,7 @@
  */
 #include "mm/page.h"
 
+#include "kernel/annot.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/sched.h"
@@ -221,6 +222,7 @@ static void make_free(struct page *page, unsigned order)
               (unsigned)atomic_load(&page->count), page_mapcount(page));
     }
     mm_debug_free(page, order);
+    annot_frame(ANNOT_REG_FRAME_FREE, page_to_phys(page), order);
     if (page->memcg != 0) {
         memcg_uncharge(page, order);
     }

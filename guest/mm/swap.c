@@ -6,6 +6,7 @@
  */
 #include "mm/swap.h"
 
+#include "kernel/annot.h"
 #include "kernel/bootargs.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
@@ -385,6 +386,7 @@ bool swap_write(struct page *page)
     struct compress_fill fill;
 
     mm_debug_write_out(page);
+    annot_frame(ANNOT_REG_IO_BEGIN, page_to_phys(page), 0);
     drop_data(slot);
     counter_inc(swap_out);
     if (compress_is_fill(src, &fill)) {
