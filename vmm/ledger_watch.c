@@ -328,23 +328,26 @@ static const char *dsb_name(const struct ledger_near *near)
     return names[near->dsb & 7];
 }
 
-/* What the rule of the ledger is about, that break-before-make has not. */
+/* Of the descriptor. */
+static const char *what_changed(const struct ledger_violation *v)
+{
+    static const char *const why[] = {"removed", "less allowed", "replaced"};
+    unsigned number = ledger_rule_number(v->rule);
+
+    return number == 10 || number == 8 ? ledger_change_name(v->change)
+           : number == 9               ? "another root"
+           : number == 15              ? "unchanged"
+                                       : why[v->why];
+}
+
+/* What the rules are about that break-before-make has not. */
 static void print_subject(const struct ledger_violation *v, FILE *out)
 {
-    static const char *const why[] = {"removed", "reduced", "replaced"};
-
-    switch (v->rule) {
-    case LEDGER_FREE:
-    case LEDGER_READER:
-        fprintf(out, "  frame 0x%" PRIx64 ", its translation was %s\n",
-                v->frame, why[v->why]);
-        break;
-    case LEDGER_RETURN:
-        fprintf(out, "  operation %u promised %s, the translation was %s\n",
-                v->op, ledger_contract_name(v->contract), why[v->why]);
-        break;
-    default:
-        break;
+    if (v->rule == LEDGER_FREE || v->rule == LEDGER_READER) {
+        fprintf(out, "  frame 0x%" PRIx64 "\n", v->frame);
+    } else if (v->rule == LEDGER_RETURN) {
+        fprintf(out, "  operation %u promised %s\n", v->op,
+                ledger_contract_name(v->contract));
     }
     if (v->is_late) {
         fputs("  told when a vCPU came back to EL0 without a flush\n", out);
@@ -401,7 +404,7 @@ static void print_finding(const struct ledger_watch *watch,
             "  taken away by vCPU %u at %s\n"
             "  %s by vCPU %u at %s\n"
             "  vCPUs that may hold the old one: 0x%" PRIx64 "\n",
-            ledger_change_name(v->change), v->old, v->now, v->break_vcpu, was,
+            what_changed(v), v->old, v->now, v->break_vcpu, was,
             deed_of(v->rule), v->now_vcpu, is, v->dirty);
     if (!watch->is_bbm) {
         print_subject(v, out);

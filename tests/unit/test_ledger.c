@@ -252,6 +252,36 @@ START_TEST(a_program_that_leaves_out_a_step_is_found_out)
 }
 END_TEST
 
+START_TEST(the_end_of_an_address_space_leaves_nothing_behind)
+{
+    static struct world w;
+    struct ledger_counts counts;
+
+    world_init(&w, 2);
+    w.config.rules = LEDGER_RULES_ALL;
+    w.memory[0x4018 / 8] = page_desc(0x50000);
+    standard_tables(&w);
+    load_root(&w, 0, 0, 0xd000, 0);
+    load_root(&w, 1, 0, 0xd000, 0);
+    store(&w, 0, 1, 0x4018, 0);
+    ledger_frame_free(w.ledger, 0, 1, 0x50000);
+    ck_assert_uint_eq(ledger_late(w.ledger), 3);
+    for (gpa_t pa = 0x3000; pa >= 0x1000; pa -= 0x1000) {
+        store(&w, 0, 1, pa, 0);
+        ledger_frame_free(w.ledger, 0, 1, pa + 0x1000);
+    }
+    ledger_count(w.ledger, &counts);
+    ck_assert_uint_gt(counts.open, 0); /* somebody may come back */
+    ledger_frame_free(w.ledger, 0, 1, 0x1000);
+    ledger_count(w.ledger, &counts);
+    ck_assert_uint_eq(counts.open, 0);
+    ck_assert_uint_eq(counts.tables, 0);
+    ck_assert_uint_eq(ledger_late(w.ledger), 0);
+    ck_assert_uint_eq(w.count, 0);
+    ledger_free(w.ledger);
+}
+END_TEST
+
 START_TEST(numbers_of_vcpus_that_are_too_large_are_refused)
 {
     static struct world w;
@@ -278,6 +308,7 @@ int main(void)
     tcase_add_test(tc, only_changes_of_what_is_translated_need_a_break);
     tcase_add_test(tc, a_dsb_shows_stores_or_waits_by_its_kind);
     tcase_add_test(tc, a_program_that_leaves_out_a_step_is_found_out);
+    tcase_add_test(tc, the_end_of_an_address_space_leaves_nothing_behind);
     tcase_add_test(tc, numbers_of_vcpus_that_are_too_large_are_refused);
     suite_add_tcase(suite, tc);
     srunner_set_fork_status(runner, CK_FORK);
