@@ -165,8 +165,7 @@ static void add_choice_group(GOptionContext *context, struct options *o,
         OPTION_TEXT("max-steps", 0, max_steps,
                     "end a run after N scheduling points", "N"),
         OPTION_TEXT("ledger", 0, ledger,
-                    "on: report what is relied on too early (default off)",
-                    "on|off"),
+                    "on: report what is relied on too early", "on|off"),
         OPTION_END};
     GOptionGroup *group = options_add_group(
         context, "choice",

@@ -160,6 +160,36 @@ START_TEST(only_changes_of_what_is_translated_need_a_break)
 }
 END_TEST
 
+START_TEST(what_a_change_takes_away)
+{
+    const uint64_t rw = page_desc(0x5000) | DESC_AP_EL0 | DESC_PXN;
+    const uint64_t ro = rw | DESC_AP_READ_ONLY;
+    const uint64_t clean = ro | DESC_DBM, dirty = rw | DESC_DBM;
+    const uint8_t w = PERM_W0 | PERM_W1;
+    const uint8_t all = PERM_R0 | PERM_R1 | PERM_X0 | w;
+
+    ck_assert_uint_eq(ledger_lost(rw, ro, 3, false), w);
+    ck_assert_uint_eq(ledger_lost(ro, rw, 3, false), 0);
+    ck_assert_uint_eq(ledger_lost(rw, rw & ~DESC_AF, 3, false), 0);
+    ck_assert_uint_eq(ledger_lost(rw, rw | DESC_UXN, 3, false), PERM_X0);
+    /* What may be executed only stays so. */
+    ck_assert_uint_eq(ledger_lost(rw, rw & ~DESC_AP_EL0, 3, false),
+                      PERM_R0 | PERM_W0);
+    ck_assert_uint_eq(ledger_lost(dirty, clean, 3, true), w);
+    ck_assert_uint_eq(ledger_lost(clean, dirty, 3, true), 0);
+    ck_assert_uint_eq(ledger_lost(clean, 0, 3, true) & w, 0);
+    ck_assert_uint_eq(ledger_lost(rw, 0, 3, false), all);
+    ck_assert_uint_eq(ledger_lost(rw, rw + 0x1000, 3, false), all);
+    ck_assert_uint_eq(ledger_lost(rw, rw | DESC_ATTR(3), 3, false), all);
+    ck_assert_uint_eq(ledger_lost(rw, rw & ~DESC_NG, 3, false), all);
+    /* Executable at EL1 until it may be written at EL0: nobody's loss. */
+    ck_assert_uint_eq(ledger_lost(ro & ~DESC_PXN, rw & ~DESC_PXN, 3, false), 0);
+    ck_assert_uint_eq(ledger_lost(ro & ~DESC_PXN, ro, 3, false), PERM_X1);
+    /* A table has no permissions of its own. */
+    ck_assert_uint_eq(ledger_lost(0x9000 | 3, 0, 2, false), 0);
+}
+END_TEST
+
 START_TEST(a_dsb_shows_stores_or_waits_by_its_kind)
 {
     for (unsigned crm = 0; crm < 16; crm++) {
@@ -306,6 +336,7 @@ int main(void)
     tcase_add_test(tc, a_violation_names_place_descriptors_and_culprits);
     tcase_add_test(tc, addresses_of_the_high_half_are_told_as_they_are);
     tcase_add_test(tc, only_changes_of_what_is_translated_need_a_break);
+    tcase_add_test(tc, what_a_change_takes_away);
     tcase_add_test(tc, a_dsb_shows_stores_or_waits_by_its_kind);
     tcase_add_test(tc, a_program_that_leaves_out_a_step_is_found_out);
     tcase_add_test(tc, the_end_of_an_address_space_leaves_nothing_behind);
