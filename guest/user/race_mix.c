@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "race_mix.h"
 #include "shared.h"
@@ -135,6 +136,14 @@ static void wait_for_all(const pid_t *pids)
     }
 }
 
+static time_t seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
 static void run(void)
 {
     pid_t pids[MAX_PROCESSES];
@@ -157,9 +166,9 @@ static void run(void)
     scenario_mark(ANNOT_MARK_BEGIN);
     shared_add(&race_board->go, 1);
     if (race_opt.seconds > 0) {
-        for (unsigned long ms = 0; ms < race_opt.seconds * 1000 &&
-                                   atomic_load(&race_board->findings) == 0;
-             ms += 50) {
+        time_t end = seconds_now() + (time_t)race_opt.seconds;
+
+        while (seconds_now() < end && atomic_load(&race_board->findings) == 0) {
             usleep(50 * 1000);
         }
         atomic_store(&race_board->stop, 1);
