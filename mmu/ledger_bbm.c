@@ -119,6 +119,7 @@ void ledger_judge_make(struct ledger *l, unsigned vcpu, uint64_t pc,
 {
     struct ledger_violation v = ledger_describe(r->table, r->index);
     struct ledger_record *dirty = dirty_of(l, r);
+    uint64_t mask = 0; /* who has one that the new one differs from */
 
     v.rule = LEDGER_UNCLEAN;
     v.now = now;
@@ -132,6 +133,15 @@ void ledger_judge_make(struct ledger *l, unsigned vcpu, uint64_t pc,
             v.change = change;
             v.old = r->old[i].desc;
         }
+        if (change != LEDGER_CHANGE_NONE) {
+            mask |= r->old[i].holders;
+        }
+    }
+    if (l->full && dirty == r && !l->config.strict) {
+        if (mask) {
+            ledger_tell(l, &v, r, ledger_see(l, r, mask));
+        }
+        return;
     }
     if (dirty && (v.change != LEDGER_CHANGE_NONE || l->config.strict)) {
         tell_dirty(l, &v, dirty);
