@@ -418,6 +418,35 @@ static const char *wake_ups_are_not_lost(void)
 
 /* --- planted bugs and scenarios --- */
 
+/* --- what is not started --- */
+
+static struct wait_queue once_wait = WAIT_QUEUE_INIT(once_wait);
+static _Atomic uint32_t once_runs;
+
+static void run_once(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&once_runs, 1);
+    wake_up_all(&once_wait);
+}
+
+/* As a signal does that finds a new task before its maker has started it. */
+static const char *who_is_not_started_is_not_woken(void)
+{
+    struct task *task = kthread_new("once", run_once, NULL);
+
+    KTEST_CHECK(task != NULL);
+    atomic_store(&once_runs, 0);
+    KTEST_CHECK(!task_wake(task));
+    sched_sleep_ns(2 * NSEC_PER_TICK);
+    KTEST_CHECK(atomic_load(&once_runs) == 0);
+    task_start(task);
+    wait_event(&once_wait, atomic_load(&once_runs) != 0);
+    sched_sleep_ns(2 * NSEC_PER_TICK);
+    KTEST_CHECK(atomic_load(&once_runs) == 1);
+    return NULL;
+}
+
 static const char *bug_lists_are_read_or_refused(void)
 {
     uint64_t bits = ~0UL;
@@ -484,6 +513,7 @@ static const struct ktest tests[] = {
      changing_the_affinity_moves_the_task_at_once, false},
     {"an empty affinity is refused", an_empty_affinity_is_refused, false},
     {"wake-ups are not lost", wake_ups_are_not_lost, false},
+    {"who is not started is not woken", who_is_not_started_is_not_woken, false},
     {"bug lists are read or refused", bug_lists_are_read_or_refused, false},
     {"choices stay in their range", choices_stay_in_their_range, false},
 };

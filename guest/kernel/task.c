@@ -18,7 +18,7 @@ static void task_init(struct task *task, const char *name)
 {
     memset(task, 0, sizeof(*task));
     strlcpy(task->name, name, sizeof(task->name));
-    task->state = TASK_BLOCKED;
+    task->state = TASK_NEW;
     task->cpu = 0;
     task->fp_cpu = UINT32_MAX;
     task->canary = KSTACK_CANARY;

@@ -25,6 +25,7 @@
 #define TASK_LEAVES 0x10000U
 
 enum task_state {
+    TASK_NEW,      /* not started: nobody wakes it, whoever finds it */
     TASK_RUNNABLE, /* running, or in a run queue */
     TASK_BLOCKED,  /* until task_wake() */
     TASK_DEAD,     /* will never run again */
