@@ -1,321 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sending signals, taking them, and what happens without a handler. */
-#include "kernel/signal.h"
+/* Taking signals: the own mask, handlers, what happens without one. */
+#include "kernel/signal_priv.h"
 
-#include "kernel/bootargs.h"
 #include "kernel/errno.h"
-#include "kernel/lib.h"
-#include "kernel/printk.h"
 #include "kernel/process.h"
 #include "kernel/sched.h"
-#include "kernel/smp.h"
 #include "kernel/time.h"
-#include "mm/page.h"
 #include "mm/uaccess.h"
 
-#define STOP_SIGNALS                                                           \
-    (SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) |         \
-     SIGNAL_BIT(SIGTTOU))
-#define IGNORED_SIGNALS                                                        \
-    (SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) |          \
-     SIGNAL_BIT(SIGWINCH))
 /* Taken first: the fault's own instruction is still the current one. */
 #define FAULT_SIGNALS                                                          \
     (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) |           \
      SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSYS))
-
-struct signal_queued {
-    struct list node;
-    struct signal_info info;
-};
-
-void signal_pending_init(struct signal_pending *pending)
-{
-    pending->bits = 0;
-    list_init(&pending->queue);
-}
-
-/* Forgets those of the set. */
-static void pending_remove(struct signal_pending *pending, uint64_t set)
-{
-    struct list *at, *next;
-
-    pending->bits &= ~set;
-    list_for_each_safe(at, next, &pending->queue)
-    {
-        struct signal_queued *queued =
-            list_entry(at, struct signal_queued, node);
-
-        if ((SIGNAL_BIT(queued->info.signo) & set) != 0) {
-            list_remove(at);
-            kfree(queued);
-        }
-    }
-}
-
-void signal_pending_drop(struct signal_pending *pending)
-{
-    pending_remove(pending, ~0UL);
-}
-
-static void pending_add(struct signal_pending *pending,
-                        const struct signal_info *info)
-{
-    uint64_t bit = SIGNAL_BIT(info->signo);
-    struct signal_queued *queued;
-
-    if (info->signo < SIGRTMIN && (pending->bits & bit) != 0) {
-        return; /* one of a kind is enough */
-    }
-    pending->bits |= bit;
-    queued = kmalloc(sizeof(*queued));
-    if (queued != NULL) { /* else it arrives without its story */
-        queued->info = *info;
-        list_append(&pending->queue, &queued->node);
-    }
-}
-
-/* The first of that number; its bit goes with the last. */
-static void pending_take(struct signal_pending *pending, int signo,
-                         struct signal_info *out)
-{
-    struct signal_queued *found = NULL;
-    bool more = false;
-    struct list *at;
-
-    list_for_each(at, &pending->queue)
-    {
-        struct signal_queued *queued =
-            list_entry(at, struct signal_queued, node);
-
-        if (queued->info.signo == signo) {
-            more = found != NULL;
-            if (more) {
-                break;
-            }
-            found = queued;
-        }
-    }
-    if (!more) {
-        pending->bits &= ~SIGNAL_BIT(signo);
-    }
-    memset(out, 0, sizeof(*out));
-    out->signo = signo;
-    if (found != NULL) {
-        *out = found->info;
-        list_remove(&found->node);
-        kfree(found);
-    }
-}
-
-/* --- sending --- */
-
-/* Makes the task look: it may sleep, or run user code on another CPU. */
-static void signal_kick(struct task *task)
-{
-    atomic_store_explicit(&task->signalled, 1, memory_order_relaxed);
-    (void)task_wake(task);
-    if (task != current()) {
-        unsigned cpu = __atomic_load_n(&task->cpu, __ATOMIC_RELAXED);
-
-        if (cpu != cpu_id()) {
-            smp_send_reschedule(cpu);
-        }
-    }
-}
-
-/* signal_lock held. Nobody would ever notice it. */
-static bool signal_is_ignored(const struct process *process, uint64_t blocked,
-                              int signo)
-{
-    uint64_t handler = process->actions[signo].handler;
-
-    if ((blocked & SIGNAL_BIT(signo)) != 0) {
-        return false;
-    }
-    /* The first process gets only what it asked for. */
-    return handler == SIG_IGN ||
-           (handler == SIG_DFL && ((SIGNAL_BIT(signo) & IGNORED_SIGNALS) != 0 ||
-                                   process == init_process));
-}
-
-static void process_continue(struct process *process)
-{
-    bool was_stopped = process->stop_signal != 0;
-
-    process->stop_signal = 0;
-    process->stop_reported = true;
-    wake_up_all(&process->stop_wait);
-    if (was_stopped) {
-        process->continued = true;
-        signal_tell_parent(process, CLD_CONTINUED, SIGCONT);
-    }
-}
-
-/* Both locks held: SIGCONT and the stopping ones undo each other. */
-static void signal_prepare(struct process *process, int signo)
-{
-    uint64_t undone = signo == SIGCONT ? STOP_SIGNALS
-                      : (SIGNAL_BIT(signo) & STOP_SIGNALS) != 0
-                          ? SIGNAL_BIT(SIGCONT)
-                          : 0;
-    struct list *at;
-
-    if (undone == 0) {
-        return;
-    }
-    pending_remove(&process->pending, undone);
-    list_for_each(at, &process->threads)
-    {
-        pending_remove(&list_entry(at, struct task, process_node)->pending,
-                       undone);
-    }
-}
-
-void signal_send_process(struct process *process,
-                         const struct signal_info *info)
-{
-    int signo = info->signo;
-    struct task *target = NULL;
-    struct list *at;
-    uint64_t blocked = ~0UL;
-
-    if (process->zombie || list_empty(&process->threads)) {
-        return;
-    }
-    if (signo == SIGKILL) {
-        process_kill_locked(process, SIGKILL);
-        return;
-    }
-    if (signo == SIGCONT) {
-        process_continue(process);
-    }
-    spin_lock(&process->signal_lock);
-    signal_prepare(process, signo);
-    list_for_each(at, &process->threads)
-    {
-        struct task *task = list_entry(at, struct task, process_node);
-
-        blocked &= task->sigmask;
-        if (target == NULL && (task->sigmask & SIGNAL_BIT(signo)) == 0) {
-            target = task;
-        }
-    }
-    if (signal_is_ignored(process, blocked, signo)) {
-        target = NULL;
-    } else {
-        pending_add(&process->pending, info);
-    }
-    spin_unlock(&process->signal_lock);
-    if (target != NULL) {
-        signal_kick(target);
-    }
-    wake_up_all(&process->signal_wait);
-}
-
-void signal_send_task(struct task *task, const struct signal_info *info)
-{
-    struct process *process = task->process;
-    int signo = info->signo;
-    bool tell = false;
-
-    if (signo == SIGKILL) {
-        process_kill_locked(process, SIGKILL);
-        return;
-    }
-    if (signo == SIGCONT) {
-        process_continue(process);
-    }
-    spin_lock(&process->signal_lock);
-    signal_prepare(process, signo);
-    if (!signal_is_ignored(process, task->sigmask, signo)) {
-        pending_add(&task->pending, info);
-        tell = (task->sigmask & SIGNAL_BIT(signo)) == 0;
-    }
-    spin_unlock(&process->signal_lock);
-    if (tell) {
-        signal_kick(task);
-    }
-    wake_up_all(&process->signal_wait);
-}
-
-void signal_tell_parent(struct process *child, int code, int status)
-{
-    struct process *parent = child->parent;
-    struct signal_info info = {
-        .signo = child->exit_signal,
-        .code = code,
-        .child = {.pid = child->pid,
-                  .status = status,
-                  .utime = process_cpu_ns(child) / 10000000}};
-
-    if (parent == NULL) {
-        return;
-    }
-    if (info.signo != 0 &&
-        !((code == CLD_STOPPED || code == CLD_CONTINUED) &&
-          (parent->actions[SIGCHLD].flags & SA_NOCLDSTOP) != 0)) {
-        signal_send_process(parent, &info);
-    }
-    wake_up_all(&parent->child_wait);
-}
-
-void signal_send_self(int signo)
-{
-    struct signal_info info = {.signo = signo,
-                               .code = SI_USER,
-                               .from = {.pid = current()->process->pid}};
-    uint64_t flags = spin_lock_irqsave(&process_lock);
-
-    signal_send_task(current(), &info);
-    spin_unlock_irqrestore(&process_lock, flags);
-}
-
-void signal_fault(const struct pt_regs *regs, int signo, int code,
-                  const char *what, uint64_t esr, uint64_t far)
-{
-    struct task *task = current();
-    struct process *process = task->process;
-    struct signal_info info = {
-        .signo = signo, .code = code, .fault = {.addr = far}};
-    struct signal_action *action = &process->actions[signo];
-    uint64_t flags;
-    bool fatal;
-
-    task->fault_address = far;
-    task->fault_esr = esr;
-    flags = spin_lock_irqsave(&process_lock);
-    spin_lock(&process->signal_lock);
-    if (action->handler == SIG_IGN ||
-        (task->sigmask & SIGNAL_BIT(signo)) != 0) {
-        /* It cannot be put off: the instruction would only fault again. */
-        action->handler = SIG_DFL;
-        task->sigmask &= ~SIGNAL_BIT(signo);
-    }
-    fatal = action->handler == SIG_DFL;
-    pending_add(&task->pending, &info);
-    atomic_store_explicit(&task->signalled, 1, memory_order_relaxed);
-    if (fatal) {
-        task->forced |= SIGNAL_BIT(signo); /* also the first process dies */
-    }
-    spin_unlock(&process->signal_lock);
-    spin_unlock_irqrestore(&process_lock, flags);
-    if (fatal && bootargs_debug("faults")) {
-        printk("%s[%d]: signal %d: %s, pc 0x%lx address 0x%lx ESR 0x%lx\n",
-               task->name, task->tid, signo, what, regs->pc, far, esr);
-    }
-}
-
-void signal_out_of_memory(uint64_t far)
-{
-    struct task *task = current();
-
-    if (bootargs_debug("faults")) {
-        printk("%s[%d]: out of memory, address 0x%lx\n", task->name, task->tid,
-               far);
-    }
-    process_exit_group(SIGKILL);
-}
 
 /* --- the own task's mask and pending set --- */
 
@@ -406,9 +102,9 @@ static bool signal_take(struct signal_info *out, struct signal_action *action)
         uint64_t first = all & FAULT_SIGNALS ? all & FAULT_SIGNALS : all;
 
         signo = __builtin_ctzl(first) + 1;
-        pending_take((own & SIGNAL_BIT(signo)) != 0 ? &task->pending
-                                                    : &process->pending,
-                     signo, out);
+        signal_pending_take((own & SIGNAL_BIT(signo)) != 0 ? &task->pending
+                                                           : &process->pending,
+                            signo, out);
         *action = process->actions[signo];
         if (action->handler > SIG_IGN && (action->flags & SA_RESETHAND) != 0) {
             process->actions[signo].handler = SIG_DFL;
@@ -428,9 +124,10 @@ static int take_from_set(uint64_t set, struct signal_info *out)
     int signo = all == 0 ? 0 : __builtin_ctzl(all) + 1;
 
     if (signo != 0) {
-        pending_take((own & SIGNAL_BIT(signo)) != 0 ? &task->pending
-                                                    : &task->process->pending,
-                     signo, out);
+        signal_pending_take((own & SIGNAL_BIT(signo)) != 0
+                                ? &task->pending
+                                : &task->process->pending,
+                            signo, out);
         recalculate_locked(task);
     }
     return signo;

@@ -9,7 +9,9 @@
  * taken inside process_lock. Sending needs process_lock too: it keeps the
  * target from going away.
  *
- *   signal.c         sending, taking, default actions
+ *   signal_pending.c the sets
+ *   signal_send.c    sending
+ *   signal.c         taking, default actions
  *   signal_frame.c   Linux's arm64 frame, rt_sigreturn
  *   sys_signal.c     the system calls
  */
