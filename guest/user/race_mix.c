@@ -3,7 +3,7 @@
  * race_mix: everything at once. Processes of several threads each do at random
  * what makes translations go away - mmap, munmap, mprotect, mremap, madvise,
  * fork, exec, migration, reclaim - under a memory limit, on memory whose every
- * word they know (race_ops.c). What is wrong is a finding: exit status 1.
+ * word they know (race_own.c). What is wrong is a finding: exit status 1.
  *
  * Ends after that many operations a thread, or seconds. Two runs of the same
  * seed do the same operations, in another order. The free memory of the machine

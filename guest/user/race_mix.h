@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What race_mix.c (processes, threads, the report) and race_ops.c (what a
+ * What race_mix.c (processes, threads, the report) and race_thread.c (what a
  * thread does) share.
  *
  * A page is in one of these states, kept apart from its contents:
