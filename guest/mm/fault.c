@@ -85,6 +85,10 @@ static bool lock_same(struct fault *f)
     if (pte_read(f->p) == f->orig) {
         if (mm_like.fault_drain && !pte_present(f->orig)) {
             flush_tlb_batched_pending(f->mm);
+            if (atomic_load_explicit(&f->mm->tlb_flush_pending,
+                                     memory_order_relaxed) != 0) {
+                flush_tlb_mm(f->mm); /* a gather's, still to come */
+            }
         }
         return true;
     }
