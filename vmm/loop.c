@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "deadlines.h"
 #include "error.h"
 #include "vm_priv.h"
 
@@ -33,7 +34,7 @@ struct loop {
     _Atomic bool stop;
     _Atomic bool console_dirty;
     _Atomic bool timers_dirty;
-    _Atomic uint64_t *deadline; /* per CPU, in ticks; ARCH_TIMER_NONE: none */
+    struct deadlines *deadlines;
 
     uv_mutex_t console_lock;
     GByteArray *console;  /* [lock: console_lock] not yet written */
@@ -119,15 +120,8 @@ void loop_console_put(struct loop *loop, uint8_t byte)
 static void arm_timer(struct loop *loop)
 {
     struct itimerspec spec = {0};
-    uint64_t earliest = ARCH_TIMER_NONE;
+    uint64_t earliest = deadlines_earliest(loop->deadlines);
 
-    for (unsigned i = 0; i < loop->vm->cpus; i++) {
-        uint64_t deadline = atomic_load(&loop->deadline[i]);
-
-        if (deadline < earliest) {
-            earliest = deadline;
-        }
-    }
     if (earliest < UINT64_MAX / 16) {
         uint64_t ns = vm_ticks_to_ns(loop->vm, earliest);
 
@@ -152,10 +146,12 @@ static void on_timer_fd(uv_poll_t *poll, int status, int events)
         return; /* disarmed or set again in between */
     }
     for (unsigned i = 0; i < loop->vm->cpus; i++) {
-        if (atomic_load(&loop->deadline[i]) <= now) {
+        uint64_t seen = deadlines_of(loop->deadlines, i);
+
+        if (seen <= now) {
             arch_timer_update(loop->vm->timer, i);
-            atomic_store(&loop->deadline[i],
-                         arch_timer_deadline(loop->vm->timer, i));
+            deadlines_expired(loop->deadlines, i, seen,
+                              arch_timer_deadline(loop->vm->timer, i));
         }
     }
     arm_timer(loop);
@@ -164,10 +160,10 @@ static void on_timer_fd(uv_poll_t *poll, int status, int events)
 void loop_timer_changed(struct loop *loop, unsigned cpu)
 {
     uint64_t deadline = arch_timer_deadline(loop->vm->timer, cpu);
-    uint64_t old = atomic_exchange(&loop->deadline[cpu], deadline);
 
     /* A later deadline is found when the earlier one expires for nothing. */
-    if (deadline < old && !atomic_exchange(&loop->timers_dirty, true)) {
+    if (deadlines_note(loop->deadlines, cpu, deadline) &&
+        !atomic_exchange(&loop->timers_dirty, true)) {
         uv_async_send(&loop->wake);
     }
 }
@@ -309,10 +305,7 @@ struct loop *loop_new(struct vm *vm, GError **error)
     loop->timer_fd = -1;
     loop->console = g_byte_array_new();
     uv_mutex_init(&loop->console_lock);
-    loop->deadline = g_new0(_Atomic uint64_t, vm->cpus);
-    for (unsigned i = 0; i < vm->cpus; i++) {
-        atomic_init(&loop->deadline[i], ARCH_TIMER_NONE);
-    }
+    loop->deadlines = deadlines_new(vm->cpus);
     if (!init_handles(loop, error)) {
         loop_free(loop);
         return NULL;
@@ -343,7 +336,7 @@ void loop_free(struct loop *loop)
     }
     g_byte_array_unref(loop->console);
     uv_mutex_destroy(&loop->console_lock);
-    g_free(loop->deadline);
+    deadlines_free(loop->deadlines);
     g_free(loop);
 }
 
