@@ -13,6 +13,8 @@
 #include "choice/minimize.h"
 #include "choice/source.h"
 #include "error.h"
+#include "failure.h"
+#include "ledger_watch.h"
 #include "obs/step_table.h"
 #include "obs/symbols.h"
 #include "options.h"
@@ -28,8 +30,8 @@ struct minimizing {
     struct step_table *table;
     struct vm *vm;
     struct execution *execution;
-    enum vm_outcome outcome; /* the failure that is looked for */
-    uint64_t finding;
+    struct ledger_watch *ledger; /* NULL: the run had none */
+    struct failure failure;      /* that is looked for */
     uint64_t runs;
     uint64_t shown_preemptions; /* with --verbose, not on a terminal */
     struct progress progress;
@@ -45,8 +47,7 @@ static void run_candidate(void *opaque, const struct choice_entry *entries,
     const struct execution_result *r =
         execution_run(m->execution, source, without);
 
-    out->fails = r->outcome == m->outcome &&
-                 (r->outcome != VM_OUTCOME_FINDING || r->finding == m->finding);
+    out->fails = failure_happened(&m->failure, r, without);
     out->preemptions = r->preemptions;
     out->steps = r->steps;
     out->total = r->choices;
@@ -80,23 +81,14 @@ static bool prepare(struct minimizing *m, const struct schedule *schedule,
                     GError **error)
 {
     const char *run = schedule_get(schedule, "run");
-    const char *outcome = schedule_get(schedule, "outcome");
-    const char *finding = schedule_get(schedule, "finding");
     const char *steps = schedule_get(schedule, "steps");
 
-    if (!run || !outcome) {
+    if (!run) {
         g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
-                    "the schedule has no 'run:' or no 'outcome:' line: record "
-                    "it again");
+                    "the schedule has no 'run:' line: record it again");
         return false;
     }
-    m->outcome = vm_outcome_from_name(outcome);
-    m->finding = finding ? g_ascii_strtoull(finding, NULL, 10) : 0;
-    if (!session_is_failure(m->outcome)) {
-        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
-                    "the run of this schedule did not fail (it ended with "
-                    "'%s'): there is nothing to look for",
-                    outcome);
+    if (!failure_of_schedule(schedule, &m->failure, error)) {
         return false;
     }
     m->config = vm_config_from_text(run, error);
@@ -114,10 +106,15 @@ static bool prepare(struct minimizing *m, const struct schedule *schedule,
     }
     m->events = events_new(m->config->cpus);
     m->table = step_table_new(m->events, m->symbols);
+    if (m->config->check_bbm || m->config->ledger) {
+        m->ledger = ledger_watch_new(m->config, m->events);
+    }
     m->vm = vm_new(m->config, m->events, error);
     if (!m->vm || !vm_replay(m->vm, schedule, error)) {
         return false;
     }
+    ledger_watch_attach(m->ledger, m->vm);
+    (void)execution_stop_like(m->vm, schedule); /* its failure was read */
     m->execution = execution_new(m->vm, true, error);
     if (m->execution) {
         m->execution->seed = m->config->seed;
@@ -128,7 +125,9 @@ static bool prepare(struct minimizing *m, const struct schedule *schedule,
 static void finish(struct minimizing *m)
 {
     execution_free(m->execution);
+    ledger_watch_attach(m->ledger, NULL);
     vm_free(m->vm);
+    ledger_watch_free(m->ledger);
     step_table_free(m->table);
     events_free(m->events);
     symbols_free(m->symbols);

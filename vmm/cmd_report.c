@@ -23,6 +23,7 @@ static int outcome_exit_status(const struct run *run)
     case VM_OUTCOME_END:
         return EXIT_FINE;
     case VM_OUTCOME_FINDING:
+    case VM_OUTCOME_VIOLATION:
         return EXIT_BUG_FOUND;
     case VM_OUTCOME_STUCK:
     case VM_OUTCOME_LIMIT:
@@ -98,6 +99,7 @@ static void report_outcome(const struct vm_config *config,
     case VM_OUTCOME_RESET:
     case VM_OUTCOME_END:
     case VM_OUTCOME_DIVERGED:     /* the session tells where */
+    case VM_OUTCOME_VIOLATION:    /* the ledger tells what */
     case VM_OUTCOME_ENGINE_ERROR: /* has an error of its own */
         break;
     }

@@ -88,6 +88,14 @@ static bool run_vm(const struct vm_config *config,
         return false;
     }
     ledger_watch_attach(tools->ledger, vm);
+    if (replay && !execution_stop_like(vm, replay)) {
+        g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                    "the schedule's outcome is a violation, but it has no "
+                    "'violation:' line that says which");
+        ledger_watch_attach(tools->ledger, NULL);
+        vm_free(vm);
+        return false;
+    }
     vm_services(vm, &services);
     plugins_set_services(tools->plugins, &services);
     run->outcome = vm_run(vm, error);

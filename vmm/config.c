@@ -274,11 +274,25 @@ static bool take_own_kernel(struct vm_config *c, const struct options *o,
     return true;
 }
 
-static bool take_image(struct vm_config *c, const struct options *o,
+static bool take_image(struct vm_config *c, struct options *o,
                        enum vm_command command, GError **error)
 {
     unsigned positional = o->positional ? g_strv_length(o->positional) : 0;
 
+    if (command == VM_COMMAND_FUZZ) {
+        /* With a kernel of one's own there is no workload to name. */
+        unsigned first = o->kernel || positional == 0 ? 0 : 1;
+
+        g_strfreev(c->inputs);
+        c->inputs = g_strdupv(o->positional ? o->positional + first
+                                            : (char *[]){NULL});
+        if (o->positional) {
+            for (unsigned i = first; i < positional; i++) {
+                g_clear_pointer(&o->positional[i], g_free);
+            }
+            positional = first;
+        }
+    }
     if (positional > 1) {
         return config_usage(
             error,
@@ -294,8 +308,9 @@ static bool take_image(struct vm_config *c, const struct options *o,
         return config_usage(error,
                             "what shall run? Name a workload ('shootdown list "
                             "workloads' shows them)%s",
-                            command == VM_COMMAND_RUN ? " or --kernel FILE"
-                                                      : "");
+                            command == VM_COMMAND_COMPARE
+                                ? ""
+                                : " or --kernel FILE");
     }
     return take_bundled(c, o, error);
 }
@@ -392,6 +407,7 @@ void config_set_defaults(struct vm_config *c)
     c->walk_cache = 64;
     c->seed = 1;
     c->strategy = g_strdup("random");
+    c->inputs = g_new0(char *, 1);
     c->runs = 1;
     hw_set_profile(&c->hw, config_default_hw(c->engine));
 }
@@ -407,7 +423,7 @@ struct vm_config *vm_config_parse(enum vm_command command, int argc,
     ok = options_parse(&o, command, argc, argv, error);
     if (ok) {
         c->args = g_strdupv(o.args);
-        ok = config_take_engine(c, &o, error) && take_modes(c, &o, error) &&
+        ok = config_take_engine(c, &o, command, error) && take_modes(c, &o, error) &&
              take_machine(c, &o, error) && take_output(c, &o, error) &&
              take_image(c, &o, command, error);
     }
@@ -434,6 +450,7 @@ struct vm_config *vm_config_copy(const struct vm_config *config)
     c->bug = g_strdup(config->bug);
     c->cmdline = g_strdup(config->cmdline);
     c->args = g_strdupv(config->args);
+    c->inputs = g_strdupv(config->inputs);
     c->strategy = g_strdup(config->strategy);
     c->record_path = g_strdup(config->record_path);
     c->stats_path = g_strdup(config->stats_path);
@@ -455,6 +472,7 @@ void vm_config_free(struct vm_config *c)
     g_free(c->bug);
     g_free(c->cmdline);
     g_strfreev(c->args);
+    g_strfreev(c->inputs);
     g_free(c->strategy);
     g_free(c->record_path);
     g_free(c->stats_path);

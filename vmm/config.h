@@ -38,6 +38,7 @@ struct vm_config {
     char *bug;     /* NAME[,NAME]: what the bundled kernel does wrong */
     char *cmdline; /* the kernel command line, composed, never NULL */
     char **args;   /* what followed "--", never NULL */
+    char **inputs; /* `fuzz`: files and directories; never NULL */
 
     unsigned cpus;
     uint64_t mem; /* bytes, a multiple of 2 MiB */
@@ -70,6 +71,7 @@ struct vm_config {
     bool attribute; /* count TLBI and DSB by PC; --stats or a comparison */
     bool check_bbm; /* break-before-make, see ledger_watch.h */
     bool ledger;    /* all rules of the ledger */
+    bool ledger_stop; /* with it: a run ends with the first violation */
     bool quiet;     /* no guest console */
     bool verbose;
 };
@@ -78,6 +80,7 @@ struct vm_config {
 enum vm_command {
     VM_COMMAND_RUN,
     VM_COMMAND_COMPARE,
+    VM_COMMAND_FUZZ,     /* seeded, from the mark of a beginning, --ledger stop */
     VM_COMMAND_SCHEDULE, /* a schedule's line: what changes the run, only */
 };
 

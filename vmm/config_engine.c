@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "abi/annot.h"
 #include "choice/source.h"
 #include "mmu/ledger.h"
 #include "mmu/inject.h"
@@ -152,7 +153,7 @@ static bool take_runs(struct vm_config *c, const struct options *o,
 static bool take_checks(struct vm_config *c, const struct options *o,
                         GError **error)
 {
-    static const char *const switches[] = {"off", "on", NULL};
+    static const char *const switches[] = {"off", "on", "stop", NULL};
     unsigned ledger = 0;
 
     if (o->inject && !inject_parse(o->inject, &c->inject)) {
@@ -170,7 +171,8 @@ static bool take_checks(struct vm_config *c, const struct options *o,
     if (!config_choice("--ledger", o->ledger, switches, &ledger, error)) {
         return false;
     }
-    c->ledger = ledger == 1;
+    c->ledger = ledger != 0;
+    c->ledger_stop = ledger == 2;
     if (!o->check) {
         return true;
     }
@@ -194,9 +196,32 @@ static bool take_checks(struct vm_config *c, const struct options *o,
     return true;
 }
 
-bool config_take_engine(struct vm_config *c, const struct options *o,
-                        GError **error)
+/* What one execution of a fuzzer is: no matter of options. */
+static bool take_fuzz(struct vm_config *c, const struct options *o,
+                      GError **error)
 {
+    c->engine = VM_ENGINE_SEEDED;
+    c->has_snapshot_at = true;
+    c->snapshot_at = ANNOT_MARK_BEGIN;
+    c->max_steps = VM_MAX_STEPS_DEFAULT;
+    c->ledger = true;
+    c->ledger_stop = true;
+    if (o->workers) {
+        return config_usage(error,
+                            "--workers '%s' is not for 'fuzz', whose vCPUs "
+                            "are all on one thread: -jobs=N uses more cores",
+                            o->workers);
+    }
+    return take_liberties(c, o, error) &&
+           config_u64("--snapshot-at", o->snapshot_at, &c->snapshot_at, error);
+}
+
+bool config_take_engine(struct vm_config *c, const struct options *o,
+                        enum vm_command command, GError **error)
+{
+    if (command == VM_COMMAND_FUZZ) {
+        return take_fuzz(c, o, error);
+    }
     if (!take_name(c, o, error)) {
         return false;
     }

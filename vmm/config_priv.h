@@ -34,7 +34,7 @@ bool config_events(const char *text, uint64_t *out, GError **error);
 
 /* Engine, seed, strategy, liberties, snapshot; before what depends on it. */
 bool config_take_engine(struct vm_config *config, const struct options *o,
-                        GError **error);
+                        enum vm_command command, GError **error);
 /* The liberties that an engine has where no option names others. */
 enum hw_profile config_default_hw(enum vm_engine engine);
 

@@ -180,7 +180,10 @@ static void put_choices(GString *line, const struct vm_config *c,
     put_number(line, "--runs", c->runs, usual->runs);
     put_number(line, "--max-steps", c->max_steps,
                c->has_snapshot_at ? VM_MAX_STEPS_DEFAULT : 0);
-    put_text(line, "--ledger", c->ledger ? "on" : NULL);
+    put_text(line, "--ledger",
+             c->ledger_stop ? "stop"
+             : c->ledger    ? "on"
+                            : NULL);
     put_injects(line, c);
 }
 

@@ -143,6 +143,7 @@ const struct execution_result *execution_run(struct execution *e,
 {
     struct vm *vm = e->vm;
     struct execution_result *r = &e->result;
+    const struct ledger_violation *violation;
 
     g_assert(!e->used || e->snapshot);
     if (e->used) {
@@ -167,6 +168,11 @@ const struct execution_result *execution_run(struct execution *e,
     det_set_stream(vm->det, &e->stream, e->without);
     det_limit_steps(vm->det, vm->config->max_steps);
     det_run(vm->det);
+    violation = ledger_watch_stopped(vm->ledger);
+    if (violation && session_goes_on((enum vm_outcome)atomic_load(
+                         &vm->outcome))) { /* told at the very end */
+        atomic_store(&vm->outcome, VM_OUTCOME_VIOLATION);
+    }
     *r = (struct execution_result){
         .outcome = (enum vm_outcome)atomic_load(&vm->outcome),
         .finding = vm->finding,
@@ -177,6 +183,10 @@ const struct execution_result *execution_run(struct execution *e,
         .preemptions = det_preemptions(vm->det),
         .virtual_ns = det_time_ns(vm->det),
     };
+    if (violation) {
+        r->violation = (struct ledger_site){
+            violation->rule, violation->break_pc, violation->now_pc};
+    }
     return r;
 }
 
@@ -208,6 +218,30 @@ void execution_without(const struct schedule *schedule,
             out_without[id / 64] |= UINT64_C(1) << id % 64;
         }
     }
+}
+
+static bool is_site(void *opaque, const struct ledger_site *site)
+{
+    const struct ledger_site *wanted = opaque;
+
+    return site->rule == wanted->rule && site->break_pc == wanted->break_pc &&
+           site->now_pc == wanted->now_pc;
+}
+
+bool execution_stop_like(struct vm *vm, const struct schedule *schedule)
+{
+    const char *outcome = schedule_get(schedule, "outcome");
+    const char *text = schedule_get(schedule, "violation");
+
+    if (!vm->ledger || !outcome ||
+        vm_outcome_from_name(outcome) != VM_OUTCOME_VIOLATION) {
+        return true;
+    }
+    if (!text || !ledger_site_parse(text, &vm->stop_site)) {
+        return false;
+    }
+    ledger_watch_stop_at(vm->ledger, is_site, &vm->stop_site);
+    return true;
 }
 
 /* This one run's configuration: not the search that found it. */
@@ -248,6 +282,11 @@ struct schedule *execution_schedule(struct execution *e)
     schedule_set(s, "outcome", vm_outcome_name(e->result.outcome));
     if (e->result.outcome == VM_OUTCOME_FINDING) {
         schedule_set(s, "finding", finding);
+    }
+    if (e->result.outcome == VM_OUTCOME_VIOLATION) {
+        g_autofree char *site = ledger_site_text(&e->result.violation);
+
+        schedule_set(s, "violation", site);
     }
     if (without) {
         schedule_set(s, "without", without);

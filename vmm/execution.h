@@ -16,13 +16,15 @@
 #include "choice/choice.h"
 #include "choice/schedule.h"
 #include "config.h"
+#include "ledger_watch.h"
 #include "outcome.h"
 
 struct vm;
 
 struct execution_result {
     enum vm_outcome outcome;
-    uint64_t finding; /* its code, VM_OUTCOME_FINDING */
+    uint64_t finding;             /* its code, VM_OUTCOME_FINDING */
+    struct ledger_site violation; /* VM_OUTCOME_VIOLATION */
     uint64_t trace_hash, events;
     uint64_t choices, steps, preemptions;
     uint64_t virtual_ns; /* since the machine was switched on */
@@ -68,6 +70,12 @@ struct schedule *execution_schedule(struct execution *execution);
 /* The vCPUs that the schedule does without, a bit each. */
 void execution_without(const struct schedule *schedule,
                        uint64_t out_without[VM_CPUS_MAX / 64]);
+
+/*
+ * A schedule that a violation ended ends there again, whatever else is found
+ * on the way. False: its `violation:` line is missing or makes no sense.
+ */
+bool execution_stop_like(struct vm *vm, const struct schedule *schedule);
 
 /* What the scheduler calls at each of its points. */
 void execution_step(struct execution *execution);

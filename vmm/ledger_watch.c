@@ -3,8 +3,9 @@
 #include "ledger_watch.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "mmu/ledger.h"
+#include "execution.h"
 #include "obs/symbols.h"
 #include "vm_priv.h"
 
@@ -34,6 +35,11 @@ struct ledger_watch {
     bool is_bbm;
     struct vm *vm;    /* NULL: not attached */
     GArray *findings; /* struct finding */
+    /* --ledger stop */
+    bool ends, has_ended;
+    struct ledger_violation ended_by;
+    bool (*stops)(void *opaque, const struct ledger_site *site);
+    void *stops_opaque;
 };
 
 /* What is in memory, not what some walker would see of it. */
@@ -73,11 +79,31 @@ static void look_for_late(struct ledger_watch *watch)
     }
 }
 
+static void end_run(struct ledger_watch *watch,
+                    const struct ledger_violation *v)
+{
+    const struct ledger_site site = {v->rule, v->break_pc, v->now_pc};
+
+    const struct execution *e = watch->vm ? watch->vm->execution : NULL;
+
+    /* What happened before the snapshot ends no run. */
+    if (watch->has_ended || !e || !e->used ||
+        (watch->stops && !watch->stops(watch->stops_opaque, &site))) {
+        return;
+    }
+    watch->has_ended = true;
+    watch->ended_by = *v;
+    vm_stop(watch->vm, VM_OUTCOME_VIOLATION);
+}
+
 static void violation(void *opaque, const struct ledger_violation *v)
 {
     struct ledger_watch *watch = opaque;
     struct finding new = {*v, 1};
 
+    if (watch->ends) {
+        end_run(watch, v);
+    }
     for (guint i = 0; i < watch->findings->len; i++) {
         struct finding *f = &g_array_index(watch->findings, struct finding, i);
 
@@ -253,6 +279,7 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
 
     watch->ledger = ledger_new(&c);
     watch->is_bbm = !config->ledger;
+    watch->ends = config->ledger_stop;
     g_assert(watch->ledger); /* config.c knows LEDGER_VCPUS_MAX */
     watch->findings = g_array_new(FALSE, FALSE, sizeof(struct finding));
     events_subscribe(ev, watch->is_bbm ? BBM_KINDS : LEDGER_KINDS, on_event,
@@ -289,7 +316,62 @@ void ledger_watch_rollback(struct ledger_watch *watch)
     if (watch) {
         look_for_late(watch);
         ledger_rollback(watch->ledger);
+        watch->has_ended = false;
     }
+}
+
+void ledger_watch_stop_at(struct ledger_watch *watch,
+                          bool (*stops)(void *opaque,
+                                        const struct ledger_site *site),
+                          void *opaque)
+{
+    watch->stops = stops;
+    watch->stops_opaque = opaque;
+}
+
+const struct ledger_violation *ledger_watch_stopped(struct ledger_watch *watch)
+{
+    if (!watch || !watch->ends) {
+        return NULL;
+    }
+    if (watch->vm) {
+        look_for_late(watch);
+    }
+    return watch->has_ended ? &watch->ended_by : NULL;
+}
+
+void ledger_watch_forget(struct ledger_watch *watch)
+{
+    if (watch) {
+        g_array_set_size(watch->findings, 0);
+    }
+}
+
+char *ledger_site_text(const struct ledger_site *site)
+{
+    return g_strdup_printf("%s 0x%" PRIx64 " 0x%" PRIx64,
+                           ledger_rule_name(site->rule), site->break_pc,
+                           site->now_pc);
+}
+
+bool ledger_site_parse(const char *text, struct ledger_site *out)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+
+    if (g_strv_length(words) != 3) {
+        return false;
+    }
+    for (unsigned rule = 0; rule < LEDGER_RULES; rule++) {
+        if (strcmp(words[0], ledger_rule_name((enum ledger_rule)rule)) == 0) {
+            *out = (struct ledger_site){
+                .rule = (enum ledger_rule)rule,
+                .break_pc = g_ascii_strtoull(words[1], NULL, 0),
+                .now_pc = g_ascii_strtoull(words[2], NULL, 0),
+            };
+            return true;
+        }
+    }
+    return false;
 }
 
 static void print_place(const struct ledger_violation *v, FILE *out)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "config.h"
+#include "mmu/ledger.h"
 #include "obs/events.h"
 
 struct ledger_watch;
@@ -28,6 +29,33 @@ void ledger_watch_attach(struct ledger_watch *watch, struct vm *vm);
  */
 bool ledger_watch_checkpoint(struct ledger_watch *watch);
 void ledger_watch_rollback(struct ledger_watch *watch);
+
+/* What tells one violation from another: the rule and the two places. */
+struct ledger_site {
+    enum ledger_rule rule;
+    uint64_t break_pc, now_pc;
+};
+
+/*
+ * --ledger stop: whether a violation at this site ends the run. Until this is
+ * called every one does. NULL: every one.
+ */
+void ledger_watch_stop_at(struct ledger_watch *watch,
+                          bool (*stops)(void *opaque,
+                                        const struct ledger_site *site),
+                          void *opaque);
+/*
+ * The run is over: who owes what he can no longer pay. Then: the violation
+ * that ended it, or NULL (also for a NULL watch, or without --ledger stop).
+ */
+const struct ledger_violation *ledger_watch_stopped(struct ledger_watch *watch);
+/* What was found so far is not reported. */
+void ledger_watch_forget(struct ledger_watch *watch);
+
+/* "freed 0x... 0x...", as the header of a schedule has it; g_free() it. */
+char *ledger_site_text(const struct ledger_site *site);
+bool ledger_site_parse(const char *text, struct ledger_site *out);
+
 /*
  * What was found, each pair of places in the program once. symbols may be
  * NULL. Returns how many violations there were; NULL watch: 0.

@@ -165,7 +165,8 @@ static void add_choice_group(GOptionContext *context, struct options *o,
         OPTION_TEXT("max-steps", 0, max_steps,
                     "end a run after N scheduling points", "N"),
         OPTION_TEXT("ledger", 0, ledger,
-                    "on: report what is relied on too early", "on|off"),
+                    "report what is relied on too early; stop: and end",
+                    "on|stop|off"),
         OPTION_END};
     GOptionGroup *group = options_add_group(
         context, "choice",
@@ -248,6 +249,20 @@ static void add_inject_group(GOptionContext *context, struct options *o)
     (void)options_add_group(context, "inject", "Faults:", entries);
 }
 
+/* `fuzz` has flags of its own for the rest (fuzz_flags.h). */
+static void add_fuzz_group(GOptionContext *context, struct options *o)
+{
+    const GOptionEntry entries[] = {
+        OPTION_TEXT("hw", 0, hw, "eager, typical, random or adversarial",
+                    "NAME"),
+        OPTION_TEXT("snapshot-at", 0, snapshot_at,
+                    "where a scenario begins (default 1)", "MARK"),
+        OPTION_END};
+
+    (void)options_add_group(context, "choice", "Where and what is chosen:",
+                            entries);
+}
+
 static GOptionContext *options_context(struct options *o,
                                        enum vm_command command, gboolean later)
 {
@@ -259,9 +274,13 @@ static GOptionContext *options_context(struct options *o,
     add_image_group(context, o, command);
     add_machine_group(context, o);
     add_flush_group(context, o, command);
-    add_choice_group(context, o, command);
+    if (command == VM_COMMAND_FUZZ) {
+        add_fuzz_group(context, o);
+    } else {
+        add_choice_group(context, o, command);
+    }
     add_liberty_group(context, o);
-    if (command != VM_COMMAND_SCHEDULE) {
+    if (command != VM_COMMAND_SCHEDULE && command != VM_COMMAND_FUZZ) {
         add_output_group(context, o, command);
     }
     if (later) {
@@ -355,7 +374,9 @@ gboolean options_parse(struct options *o, enum vm_command command, int argc,
                     "%s; 'shootdown %s --help' shows the options, and "
                     "arguments of the workload come after --",
                     parse_error->message,
-                    command == VM_COMMAND_RUN ? "run" : "compare");
+                    command == VM_COMMAND_RUN    ? "run"
+                    : command == VM_COMMAND_FUZZ ? "fuzz"
+                                                 : "compare");
     }
     return FALSE;
 }

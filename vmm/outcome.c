@@ -18,6 +18,7 @@ static const char *const names[] = {
     [VM_OUTCOME_STUCK] = "stuck",
     [VM_OUTCOME_LIMIT] = "limit",
     [VM_OUTCOME_DIVERGED] = "diverged",
+    [VM_OUTCOME_VIOLATION] = "violation",
 };
 
 const char *vm_outcome_name(enum vm_outcome outcome)

@@ -17,6 +17,7 @@ enum vm_outcome {
     VM_OUTCOME_STUCK,    /* every vCPU waits and nothing can wake one */
     VM_OUTCOME_LIMIT,    /* --max-steps */
     VM_OUTCOME_DIVERGED, /* a replay went another way */
+    VM_OUTCOME_VIOLATION, /* --ledger stop: the ledger found one */
 };
 
 /* "off", "panic", ...: as in statistics and schedules. */

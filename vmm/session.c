@@ -15,13 +15,14 @@ bool session_is_failure(enum vm_outcome outcome)
     case VM_OUTCOME_FINDING:
     case VM_OUTCOME_STUCK:
     case VM_OUTCOME_LIMIT:
+    case VM_OUTCOME_VIOLATION:
         return true;
     default:
         return false;
     }
 }
 
-static bool goes_on(enum vm_outcome outcome)
+bool session_goes_on(enum vm_outcome outcome)
 {
     return outcome == VM_OUTCOME_END || outcome == VM_OUTCOME_OFF ||
            outcome == VM_OUTCOME_RESET;
@@ -108,7 +109,7 @@ static void run_all(struct vm *vm, struct execution *e)
         s->seed = e->seed;
         s->runs++;
         s->choices += s->last.choices;
-        if (!goes_on(s->last.outcome)) {
+        if (!session_goes_on(s->last.outcome)) {
             break;
         }
     }

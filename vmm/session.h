@@ -34,5 +34,7 @@ void session_fini(struct session *session);
 
 /* A run that ended so is not as it should be, and is written down. */
 bool session_is_failure(enum vm_outcome outcome);
+/* It ended as scenarios do, and another one may follow. */
+bool session_goes_on(enum vm_outcome outcome);
 
 #endif

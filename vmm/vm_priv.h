@@ -19,6 +19,7 @@
 #include "dev/psci.h"
 #include "execview.h"
 #include "insn/exclusive.h"
+#include "ledger_watch.h"
 #include "loop.h"
 #include "obs/events.h"
 #include "obs/trace_hash.h"
@@ -54,6 +55,7 @@ struct vm {
     struct snapshot *snapshot;   /* or NULL */
     struct ledger_watch *ledger; /* or NULL */
     struct execution *execution; /* or NULL */
+    struct ledger_site stop_site; /* of execution_stop_like() */
     struct trace_hash trace_hash;
     struct session session;
 
