@@ -346,7 +346,11 @@ static void tlbi_of_record(struct ledger *l, struct ledger_record *r,
         if (step > r->miss && (step != LEDGER_STEP_VA || vcpu == r->writer)) {
             ledger_touch(l, r, sizeof(*r));
             r->miss = step;
-            note_near(r, vcpu, pc, op, step);
+            /* One that would do and is not waited for is nearer. */
+            if (!r->near_tlbi.known ||
+                r->near_tlbi.step != LEDGER_STEP_TLBI_DSB) {
+                note_near(r, vcpu, pc, op, step);
+            }
         }
         return;
     }
