@@ -484,6 +484,16 @@ START_TEST(text_of_unknown_and_known_words)
 
     disas_text(disas, 0xc85ffc20, 0, text, sizeof(text));
     ck_assert_str_eq(text, "ldaxr x0, [x1]");
+    disas_text(disas, 0xf83f82ba, 0, text, sizeof(text));
+    ck_assert_str_eq(text, "swp xzr, x26, [x21]");
+    disas_text(disas, 0xb8e103e2, 0, text, sizeof(text));
+    ck_assert_str_eq(text, "ldaddal w1, w2, [sp]");
+    disas_text(disas, 0x78a05041, 0, text, sizeof(text));
+    ck_assert_str_eq(text, "ldsminah w0, w1, [x2]");
+    disas_text(disas, 0xc8e3fc45, 0, text, sizeof(text));
+    ck_assert_str_eq(text, "casal x3, x5, [x2]");
+    disas_text(disas, 0xf8bfc041, 0, text, sizeof(text)); /* LDAPR */
+    ck_assert_ptr_null(strstr(text, "swp"));
     disas_text(disas, 0xffffffff, 0, text, sizeof(text));
     ck_assert_str_eq(text, ".inst 0xffffffff");
     disas_text(disas, 0xc85ffc20, 0, tiny, sizeof(tiny));

@@ -70,10 +70,53 @@ bool disas_mnemonic(struct disas *d, uint32_t word, char *out_mnemonic)
     return true;
 }
 
+/* "x3", "w3", "xzr"; 31 is no stack pointer here. */
+static const char *reg_text(unsigned reg, bool is_x, char buf[8])
+{
+    if (reg == 31) {
+        return is_x ? "xzr" : "wzr";
+    }
+    snprintf(buf, 8, "%c%u", is_x ? 'x' : 'w', reg);
+    return buf;
+}
+
+/*
+ * Atomic memory operations (LDADD ... SWP) and CAS of FEAT_LSE, which Capstone
+ * 4 does not read and a kernel's page-table code is full of.
+ */
+static bool lse_text(uint32_t word, char *out_text, size_t size)
+{
+    static const char *const names[] = {"ldadd",  "ldclr",  "ldeor",
+                                        "ldset",  "ldsmax", "ldsmin",
+                                        "ldumax", "ldumin", "swp"};
+    static const char *const orders[] = {"", "l", "a", "al"};
+    static const char *const sizes[] = {"b", "h", "", ""};
+    unsigned width = word >> 30, rn = word >> 5 & 31;
+    bool is_cas = (word & UINT32_C(0x3fa07c00)) == UINT32_C(0x08a07c00);
+    unsigned operation = word >> 12 & 15;
+    unsigned order =
+        is_cas ? (word >> 22 & 1) << 1 | (word >> 15 & 1) : word >> 22 & 3;
+    char rs[8], rt[8], base[8];
+
+    if (!is_cas && ((word & UINT32_C(0x3f200c00)) != UINT32_C(0x38200000) ||
+                    operation > 8)) {
+        return false;
+    }
+    snprintf(base, sizeof(base), rn == 31 ? "sp" : "x%u", rn);
+    snprintf(out_text, size, "%s%s%s %s, %s, [%s]",
+             is_cas ? "cas" : names[operation], orders[order], sizes[width],
+             reg_text(word >> 16 & 31, width == 3, rs),
+             reg_text(word & 31, width == 3, rt), base);
+    return true;
+}
+
 void disas_text(struct disas *d, uint32_t word, uint64_t pc, char *out_text,
                 size_t size)
 {
     if (!disas_one(d, word, pc)) {
+        if (lse_text(word, out_text, size)) {
+            return;
+        }
         snprintf(out_text, size, ".inst 0x%08x", (unsigned)word);
         return;
     }
