@@ -4,6 +4,10 @@
 # nothing that is there already. Called by ./quickstart and ./check; does
 # nothing, and needs no root, where all is present.
 #
+# --fuzz, which ./check gives, adds the fuzzers: clang with libFuzzer, and AFL++
+# (480 MB on a bare system). What cannot be had of these is only said: the tests
+# that need it are skipped.
+#
 # Unicorn is the one thing those releases have too old a version of. It comes
 # from a newer suite on the mirror the machine uses already, with a pin that
 # lets only libunicorn* come from there. Two files are written for that:
@@ -23,6 +27,7 @@ build_packages=(
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio
 )
 test_packages=(check qemu-system-arm qemu-user device-tree-compiler)
+fuzz_packages=(clang libclang-rt-dev afl++)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 2; }
@@ -233,8 +238,29 @@ add_newer_suite() {
         "$newer_suite; install it by hand and run this again"
 }
 
+# $1: have the package lists been updated?
+install_fuzzers() {
+    local missing=() p
+
+    for p in "${fuzz_packages[@]}"; do
+        is_installed "$p" || missing+=("$p")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$1" = yes ] || apt_update
+    say "installing the fuzzers: ${missing[*]}"
+    for p in "${missing[@]}"; do
+        if [ -z "$(candidate_of "$p")" ]; then
+            say "no package $p: tests that need it are skipped"
+        elif ! apt_get install -y --no-install-recommends "$p" \
+            >"$tmp/install.log" 2>&1; then
+            tail -n 5 "$tmp/install.log" | sed 's/^/setup:   /'
+            say "could not install $p: tests that need it are skipped"
+        fi
+    done
+}
+
 main() {
-    local missing=() p updated=no
+    local missing=() p updated=no fuzz=no
 
     tmp=$(mktemp -d)
     trap 'rm -rf "$tmp"' EXIT
@@ -243,6 +269,7 @@ main() {
         own_mirrors "$2" "$3"
         return 0
     fi
+    [ "${1:-}" != --fuzz ] || fuzz=yes
     if ! command -v dpkg-query >/dev/null || [ ! -d /etc/apt ]; then
         die "this is not Debian; install by hand: ${build_packages[*]}" \
             "${test_packages[*]} libunicorn-dev (>= $unicorn_min)"
@@ -252,6 +279,7 @@ main() {
         is_installed "$p" || missing+=("$p")
     done
     if [ ${#missing[@]} -eq 0 ] && has_unicorn; then
+        [ $fuzz = no ] || install_fuzzers no
         say "nothing to install (Unicorn $(pkg-config --modversion unicorn))"
         return 0
     fi
@@ -281,6 +309,7 @@ main() {
             "$unicorn_min (found:" \
             "$(pkg-config --modversion unicorn 2>/dev/null || echo none))"
     fi
+    [ $fuzz = no ] || install_fuzzers $updated
     say "ready (Unicorn $(pkg-config --modversion unicorn))"
 }
 
