@@ -183,11 +183,15 @@ static int fault_swap(struct fault *f)
         rmap_add(page);
         pte_write(f->p, make_pte(f, page));
     }
+    /*
+     * Under the PTL: from then on an unmap may take the mapping's reference,
+     * which is the last when the cache's has gone.
+     */
+    swap_cache_free_use(page);
+    page_unlock(page);
     spin_unlock(f->ptl);
     atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&f->mm->swapped, 1, memory_order_relaxed);
-    swap_cache_free_use(page);
-    page_unlock(page);
     return 0;
 }
 
