@@ -284,10 +284,14 @@ static void ask_for_older(struct ledger *l, struct ledger_record *r,
             ask(&old->asked, vcpu, op, mask);
         }
     }
-    if (r->late.mask && r->late.visible &&
-        covers_one(l, r, r->late.old, op, &mask) == LEDGER_STEP_TLBI_DSB) {
-        ledger_touch(l, r, sizeof(*r));
-        ask(&r->late.asked, vcpu, op, mask);
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        struct ledger_late *late = &r->late[i];
+
+        if (late->mask && late->visible &&
+            covers_one(l, r, late->old, op, &mask) == LEDGER_STEP_TLBI_DSB) {
+            ledger_touch(l, r, sizeof(*r));
+            ask(&late->asked, vcpu, op, mask);
+        }
     }
 }
 
@@ -301,7 +305,9 @@ static void answer_for_older(struct ledger_record *r, unsigned vcpu,
         holders |= r->old[i].holders;
     }
     r->holders &= holders;
-    r->late.mask &= ~answer(&r->late.asked, vcpu, dsb);
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        r->late[i].mask &= ~answer(&r->late[i].asked, vcpu, dsb);
+    }
 }
 
 static void note_near(struct ledger_record *r, unsigned vcpu, uint64_t pc,
@@ -391,11 +397,13 @@ void ledger_tlbi(struct ledger *l, unsigned vcpu, uint64_t pc,
 
 static bool is_asked(const struct ledger_record *r)
 {
-    uint64_t asked =
-        r->broadcast | r->local | r->late.asked.local | r->late.asked.wait.mask;
+    uint64_t asked = r->broadcast | r->local;
 
     for (unsigned i = 0; i < LEDGER_WAITS; i++) {
         asked |= r->wait[i].mask;
+    }
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        asked |= r->late[i].asked.local | r->late[i].asked.wait.mask;
     }
     return asked != 0;
 }
@@ -451,7 +459,9 @@ static void show_store(struct ledger_record *r, unsigned vcpu,
     for (unsigned i = 0; r->visible && i < r->olds; i++) {
         r->old[i].visible = true;
     }
-    r->late.visible |= r->visible;
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        r->late[i].visible |= r->visible;
+    }
 }
 
 void ledger_dsb(struct ledger *l, unsigned vcpu, uint64_t pc,

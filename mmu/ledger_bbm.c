@@ -114,6 +114,31 @@ void ledger_judge_replace(struct ledger *l, unsigned vcpu, uint64_t pc,
     }
 }
 
+/*
+ * A page of user memory that comes back in another frame, after a break that
+ * somebody has still to finish. Whoever relies on the old one being gone -
+ * gives its frame away, says that nobody reaches it, reads what it holds - is
+ * judged by S1, S2 and S4; both entries are of one kind and size, so that none
+ * of them can be mixed up with the other.
+ */
+static bool is_window(const struct ledger *l, const struct ledger_record *r,
+                      uint64_t now)
+{
+    if (!l->config.windows || r->half || r->shared) {
+        return false;
+    }
+    for (unsigned i = 0; i < r->olds; i++) {
+        uint64_t old = r->old[i].desc;
+        uint64_t moved = (now & ~DESC_ADDR_MASK) | (old & DESC_ADDR_MASK);
+
+        if (r->old[i].holders &&
+            ledger_change(old, moved, r->level) != LEDGER_CHANGE_NONE) {
+            return false;
+        }
+    }
+    return desc_is_leaf(desc_kind(now, r->level));
+}
+
 void ledger_judge_make(struct ledger *l, unsigned vcpu, uint64_t pc,
                        struct ledger_record *r, uint64_t now)
 {
@@ -138,7 +163,9 @@ void ledger_judge_make(struct ledger *l, unsigned vcpu, uint64_t pc,
         }
     }
     if (l->full && dirty == r && !l->config.strict) {
-        if (mask) {
+        if (mask && is_window(l, r, now)) {
+            l->counts.windows++;
+        } else if (mask) {
             ledger_tell(l, &v, r, ledger_see(l, r, mask));
         }
         return;

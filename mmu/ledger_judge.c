@@ -74,8 +74,26 @@ enum ledger_step ledger_store_step(const struct ledger_record *r)
                          : LEDGER_STEP_STORE_DSB;
 }
 
-/* For those of its holders. */
-static enum ledger_step step_of(const struct ledger_record *r, uint64_t left)
+/* A TLBI that nobody waited for. */
+static enum ledger_step wait_step(const struct ledger_record *r, unsigned user)
+{
+    uint64_t issuers = r->broadcast | r->local;
+
+    for (unsigned i = 0; i < LEDGER_WAITS; i++) {
+        if (r->wait[i].mask) {
+            issuers |= ledger_bit(r->wait[i].issuer);
+        }
+    }
+    /* Who issued others meanwhile executed DSBs for their stores. */
+    if (r->wait_by && (!r->wait_kind || !(issuers & ledger_bit(user)))) {
+        return LEDGER_STEP_TLBI_BY;
+    }
+    return r->wait_kind ? LEDGER_STEP_TLBI_KIND : LEDGER_STEP_TLBI_DSB;
+}
+
+/* For those of its holders; user: who relies on it. */
+static enum ledger_step step_of(const struct ledger_record *r, uint64_t left,
+                                unsigned user)
 {
     uint64_t asked = r->broadcast ? UINT64_MAX : r->local;
 
@@ -86,9 +104,7 @@ static enum ledger_step step_of(const struct ledger_record *r, uint64_t left)
         asked |= r->wait[i].mask;
     }
     if (!(left & ~asked)) {
-        return r->wait_kind ? LEDGER_STEP_TLBI_KIND
-               : r->wait_by ? LEDGER_STEP_TLBI_BY
-                            : LEDGER_STEP_TLBI_DSB;
+        return wait_step(r, user);
     }
     if (r->asid_missed) {
         return LEDGER_STEP_ASID;
@@ -127,7 +143,7 @@ struct ledger_violation ledger_describe(const struct ledger_table *t,
 static void complete(struct ledger_violation *v, const struct ledger_record *r,
                      uint64_t who)
 {
-    v->step = step_of(r, who);
+    v->step = step_of(r, who, v->now_vcpu);
     v->why = r->why;
     v->break_vcpu = r->writer;
     v->break_pc = r->pc;
@@ -137,11 +153,33 @@ static void complete(struct ledger_violation *v, const struct ledger_record *r,
     v->hits = r->hits;
 }
 
+/* The same again, or a free one; NULL: the first ones are enough. */
+static struct ledger_late *late_for(struct ledger_record *r,
+                                    const struct ledger_violation *v)
+{
+    struct ledger_late *free = NULL;
+
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        struct ledger_late *late = &r->late[i];
+
+        if (late->mask && late->rule == v->rule && late->old == v->old) {
+            return late;
+        }
+        if (!late->mask && !free) {
+            free = late;
+        }
+    }
+    return free;
+}
+
 static void keep_late(struct ledger *l, const struct ledger_violation *v,
                       struct ledger_record *r, uint64_t mask)
 {
-    struct ledger_late *late = &r->late;
+    struct ledger_late *late = late_for(r, v);
 
+    if (!late) {
+        return;
+    }
     if (!late->mask) {
         late->rule = v->rule;
         late->vcpu = v->now_vcpu;
@@ -190,12 +228,16 @@ static struct ledger_violation describe(const struct ledger_record *r)
     };
 }
 
-static void judge_late(struct ledger *l, struct ledger_record *r, unsigned vcpu)
+static void judge_late(struct ledger *l, struct ledger_record *r,
+                       struct ledger_late *late, unsigned vcpu)
 {
     struct ledger_violation v = describe(r);
-    const struct ledger_late *late = &r->late;
 
     ledger_touch(l, r, sizeof(*r));
+    late->mask &= ~ledger_bit(vcpu);
+    if (r->told & UINT32_C(1) << late->rule) {
+        return;
+    }
     v.rule = late->rule;
     v.is_late = true;
     v.old = late->old;
@@ -208,9 +250,19 @@ static void judge_late(struct ledger *l, struct ledger_record *r, unsigned vcpu)
     v.op = late->op;
     v.contract = late->contract;
     complete(&v, r, ledger_bit(vcpu));
-    r->late.mask &= ~ledger_bit(vcpu);
     r->told |= UINT32_C(1) << v.rule;
     ledger_report(l, &v);
+}
+
+/* It came back without a flush: what it was not to be able to do, it can. */
+static void judge_lates(struct ledger *l, struct ledger_record *r,
+                        unsigned vcpu)
+{
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        if (r->late[i].mask & ledger_bit(vcpu)) {
+            judge_late(l, r, &r->late[i], vcpu);
+        }
+    }
 }
 
 void ledger_el(struct ledger *l, unsigned vcpu, unsigned el)
@@ -222,10 +274,13 @@ void ledger_el(struct ledger *l, unsigned vcpu, unsigned el)
     }
     l->s.late = 0;
     for (struct ledger_record *r = l->s.open; r; r = r->next) {
-        if (r->late.mask & ledger_bit(vcpu) && ledger_is_live(l, r, vcpu)) {
-            judge_late(l, r, vcpu);
+        uint64_t late = ledger_record_late(r);
+
+        if (late & ledger_bit(vcpu) && ledger_is_live(l, r, vcpu)) {
+            judge_lates(l, r, vcpu);
+            late = ledger_record_late(r);
         }
-        l->s.late |= r->late.mask;
+        l->s.late |= late;
     }
 }
 
@@ -492,8 +547,6 @@ void ledger_hit(struct ledger *l, unsigned vcpu, gva_t va)
         ledger_touch(l, r, sizeof(*r));
         r->hits++;
         /* Wherever it runs: it was not to use this any more. */
-        if (r->late.mask & ledger_bit(vcpu)) {
-            judge_late(l, r, vcpu);
-        }
+        judge_lates(l, r, vcpu);
     }
 }

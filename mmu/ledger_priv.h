@@ -38,6 +38,8 @@
 #define LEDGER_NO_ROOT UINT64_MAX
 #define LEDGER_WAITS 4u
 #define LEDGER_BIGS 8u
+/* Contract points of one record that wait for somebody to come back. */
+#define LEDGER_LATES 3u
 
 struct ledger_table;
 struct ledger_record;
@@ -109,7 +111,7 @@ struct ledger_record {
     struct ledger_near near_tlbi, near_dsb;
     uint32_t told; /* a bit of each enum ledger_rule */
     uint64_t hits;
-    struct ledger_late late;
+    struct ledger_late late[LEDGER_LATES];
     uint16_t tag[LEDGER_VCPUS_MAX]; /* the ASID of each holder's entries */
 };
 
@@ -277,6 +279,17 @@ void ledger_big_issue(struct ledger *l, unsigned vcpu,
 void ledger_big_wait(struct ledger *l, unsigned vcpu, struct ledger_dsb dsb);
 
 /* --- ledger_records.c --- */
+
+/* Who would break some rule by coming back. */
+static inline uint64_t ledger_record_late(const struct ledger_record *r)
+{
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        mask |= r->late[i].mask;
+    }
+    return mask;
+}
 
 /* The one there is, or a new one; NULL: memory is short. */
 struct ledger_record *ledger_record_of(struct ledger *l, struct ledger_table *t,

@@ -223,6 +223,38 @@ static void hold(struct ledger *l, struct ledger_record *r,
     }
 }
 
+/* What was asked for, and not waited for, goes on for those it was about. */
+static void keep_asked(struct ledger_asked *asked,
+                       const struct ledger_record *r)
+{
+    asked->local |= r->local;
+    if (asked->wait.mask) {
+        return; /* one at a time; at worst a debt stays */
+    }
+    if (r->broadcast) {
+        asked->wait.issuer = (unsigned)__builtin_ctzll(r->broadcast);
+        asked->wait.mask = UINT64_MAX;
+        return;
+    }
+    for (unsigned i = 0; i < LEDGER_WAITS && !asked->wait.mask; i++) {
+        asked->wait = r->wait[i];
+    }
+}
+
+static void keep_all_asked(struct ledger_record *r)
+{
+    for (unsigned i = 0; i < r->olds; i++) {
+        if (r->old[i].holders && r->old[i].visible) {
+            keep_asked(&r->old[i].asked, r);
+        }
+    }
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        if (r->late[i].mask && r->late[i].visible) {
+            keep_asked(&r->late[i].asked, r);
+        }
+    }
+}
+
 void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
                    struct ledger_table *t, unsigned index, uint64_t old,
                    enum ledger_why why)
@@ -238,6 +270,7 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
     l->counts.reductions += why == LEDGER_REDUCED;
     if (l->full) {
         drop_gone(l, r);
+        keep_all_asked(r);
     }
     r->why = why;
     r->writer = vcpu;
@@ -295,7 +328,9 @@ void ledger_record_clean(struct ledger *l, struct ledger_record *r,
     ledger_touch(l, r, sizeof(*r));
     r->cleaned |= mask;
     r->holders &= ~mask;
-    r->late.mask &= ~mask;
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        r->late[i].mask &= ~mask;
+    }
     for (unsigned i = 0; i < r->olds; i++) {
         r->old[i].holders &= ~mask;
     }
@@ -382,7 +417,7 @@ void ledger_sweep(struct ledger *l)
                     ledger_table_forget_idle(l, t);
                 }
             } else {
-                l->s.late |= r->late.mask;
+                l->s.late |= ledger_record_late(r);
             }
         }
     }

@@ -271,6 +271,7 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
         .rules = config->ledger ? LEDGER_RULES_ALL : LEDGER_RULES_BBM,
         .ipi = config->tlb == VM_TLB_IPI,
         .hardware_dirty = config->hw.mode[HW_dbm] != HW_OFF,
+        .windows = config->ledger,
         .read64 = read64,
         .el = el,
         .violation = violation,
@@ -522,6 +523,12 @@ uint64_t ledger_watch_report(const struct ledger_watch *watch,
                 " of them cleanly, %" PRIu64 " made, %" PRIu64 " violations\n",
                 name, counts.breaks, counts.closed, counts.makes,
                 counts.violations);
+        if (counts.windows) {
+            fprintf(out,
+                    "shootdown: %s: %" PRIu64 " pages came back in another "
+                    "frame before the old one was gone\n",
+                    name, counts.windows);
+        }
     }
     return counts.violations;
 }

@@ -289,6 +289,8 @@ __attribute__((unused)) static void set_up(struct world *w, char **word)
         w->config.vcpus = (unsigned)number(w, word[1]);
     } else if (strcmp(word[0], "strict") == 0) {
         w->config.strict = true;
+    } else if (strcmp(word[0], "windows") == 0) {
+        w->config.windows = true;
     } else if (strcmp(word[0], "ledger") == 0) {
         w->config.rules = LEDGER_RULES_ALL;
     } else if (strcmp(word[0], "ipi") == 0) {

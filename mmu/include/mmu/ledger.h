@@ -163,6 +163,12 @@ struct ledger_config {
      * descriptor is not gone: allowed, but seldom meant.
      */
     bool strict;
+    /*
+     * A user page may come back in another frame while a break of it is not
+     * finished: counted, no violation (docs/decisions/0007). Not with S8 and
+     * S10 alone.
+     */
+    bool windows;
     size_t arena; /* bytes; 0: 64 MiB, used as they are needed */
     /* What is in memory now; false: nothing is there. */
     bool (*read64)(void *opaque, gpa_t pa, uint64_t *out);
@@ -265,6 +271,7 @@ struct ledger_counts {
     uint64_t tables, open;          /* now */
     uint64_t breaks, closed, makes; /* so far */
     uint64_t reductions;
+    uint64_t windows; /* pages that came back while a break was not finished */
     uint64_t violations;
     bool out_of_memory; /* something was not looked at */
 };
