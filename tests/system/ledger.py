@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 SHORT = ["--snapshot-at", "1", "--mem", "64M"]
+DRAIN = ["--strategy", "pct:3", "--runs", "40"]
 
 # title, options, what is told: (rule and cause, function that did it)
 RUNS = (
@@ -31,6 +32,11 @@ RUNS = (
     ("local TLBI",
      ["reclaim_race", "--bug", "local-instead-of-broadcast"],
      [("S4 (S6) read", "swap_write"), ("S1 (S6) freed", "make_free")]),
+    ("drained by the wrong CPU",
+     ["drain_race", *SHORT, *DRAIN, "--drain", "dsb"],
+     [("S2 (S5) returned", "annot_op_end_slow")]),
+    ("drained by a flush of the mm",
+     ["drain_race", *SHORT, *DRAIN, "--drain", "mm"], []),
 )
 
 problems = []
@@ -91,7 +97,7 @@ def check_replay():
         path = os.path.join(folder, "found.sd")
         options = ["reclaim_race", *SHORT, "--tlb", "ipi", "--bug",
                    "free-before-flush", "--record", path]
-        first = judged("recorded", options, ["-b", "8"])[1]
+        first = judged("recorded", options, ["-b", "4"])[1]
         status, again = shootdown("replay", path)
     told = [re.findall(r"ledger: S.*", text) for text in (first, again)]
     print(f"{'replayed':<32} status {status}, {len(told[1])} findings")
