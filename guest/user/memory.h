@@ -182,6 +182,26 @@ static inline int memory_remove_group(const char *group)
     return rmdir(path);
 }
 
+/* What is charged to a group, in pages; 0 where nobody tells. */
+static inline unsigned long memory_group_pages(const char *group)
+{
+    char path[128], text[32];
+    ssize_t n = -1;
+    int fd;
+
+    snprintf(path, sizeof(path), CGROUP "%s/memory.current", group);
+    fd = open(path, O_RDONLY);
+    if (fd >= 0) {
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+    }
+    if (n <= 0) {
+        return 0;
+    }
+    text[n] = '\0';
+    return strtoul(text, NULL, 10) / PAGE;
+}
+
 /* How many nodes this process may use; 1 where the kernel does not say. */
 static inline unsigned memory_nodes(void)
 {
