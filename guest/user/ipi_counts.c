@@ -25,6 +25,7 @@
 
 static struct {
     unsigned long pages;
+    unsigned long active; /* 0: all */
     char mode;
     const char *only;
 } opt = {.pages = 4096, .mode = 'U'};
@@ -287,9 +288,12 @@ static const struct {
 static void usage(FILE *to)
 {
     fprintf(to,
-            "usage: ipi_counts [-m U|T|I] [-p PAGES] [-o CASE]\n"
+            "usage: ipi_counts [-m U|T|I] [-a CPUS] [-p PAGES] [-o CASE]\n"
             "  -m  the other CPUs: U unrelated processes spin (the default),\n"
             "      T threads of this program spin, I they are idle\n"
+            "  -a  with -m T: CPUs with a thread, CPU 0 among them, default "
+            "all;\n"
+            "      nothing else runs on the others\n"
             "  -p  pages of the buffer, default 4096\n"
             "  -o  only that case:");
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -306,10 +310,13 @@ static void parse_options(int argc, char **argv)
         usage(stdout);
         exit(0);
     }
-    while ((c = getopt(argc, argv, "m:p:o:h")) != -1) {
+    while ((c = getopt(argc, argv, "m:a:p:o:h")) != -1) {
         switch (c) {
         case 'm':
             opt.mode = others_option("ipi_counts", optarg);
+            break;
+        case 'a':
+            opt.active = option_number("ipi_counts", 'a', optarg, 1);
             break;
         case 'p':
             opt.pages = option_number("ipi_counts", 'p', optarg, 1);
@@ -365,6 +372,9 @@ static void finish(void)
 int main(int argc, char **argv)
 {
     parse_options(argc, argv);
+    others.active = opt.mode == 'T' && opt.active < cpus_allowed()
+                        ? (unsigned)opt.active
+                        : 0;
     start();
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (wanted(cases[i].name)) {

@@ -3,7 +3,7 @@
  * What runs on the other CPUs while a program on CPU 0 works on its memory:
  *
  *   U  processes of their own spin there; the program has only been there
- *   T  threads of the program spin there
+ *   T  threads of the program spin there, or on the first of them (active)
  *   I  they are idle: lazily, the program's address space is still loaded
  *
  * Spinners sleep while the program visits their CPUs or lets time go by: to
@@ -27,6 +27,7 @@ struct others_floor {
 static struct {
     char mode;
     unsigned cpus;
+    unsigned active; /* mode T: CPUs with a thread, CPU 0 too; 0: all */
     struct others_floor *floor;
     pid_t children[OTHERS_MAX];
     unsigned n_children;
@@ -34,7 +35,10 @@ static struct {
 
 static inline unsigned others_spinners(void)
 {
-    return others.mode == 'I' ? 0 : others.cpus - 1;
+    if (others.mode == 'I') {
+        return 0;
+    }
+    return (others.active != 0 ? others.active : others.cpus) - 1;
 }
 
 static inline void others_spin(unsigned cpu)

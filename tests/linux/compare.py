@@ -3,91 +3,30 @@
 """Compares the guest's TLB maintenance with that of Linux kernels, count by
 count (expected.py), by the programs linux_counts and ipi_counts.
 
-  compare.py SHOOTDOWN [--part arm64|ipi|hints] [--like 6.1,6.12,7.2]
+  compare.py SHOOTDOWN [--part arm64|ipi|hints|sizes] [--like 6.1,6.12,7.2]
              [--variant plain,kpti,norange] [--cpus 2,4,8] [--modes U,T,I]
-             [--pages N] [--calls N] [--document FILE] [-v]
+             [--pages N] [--calls N] [--share N] [--document FILE]
 
 Prints what differs and one line of sums. Exit status 0 when all are equal, 1
 when something differs, 2 when something could not be counted. --document also
 writes docs/LINUX.md; give it all kernels, variants and CPUs then.
 
+Part sizes is of the sizes in which Linux was measured, divided by --share (10).
 Runs are deterministic (--engine vtime): the same counts each time.
 """
 import argparse
 import math
-import re
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True  # nothing of ours lies about in the sources
 import expected
+import sizes
+from counted import Sums, counts_of, parse_cases, run_guest
 
 KINDS = ("VALE", "RVALE", "VAE", "RVAE", "ASIDE", "ISHST", "ISH")
 VARIANTS = {"plain": "", "kpti": "kpti=on", "norange": "tlbirange=off"}
 VARIANT_TEXT = {"plain": "", "kpti": "kpti=on",
                 "norange": "without FEAT_TLBIRANGE"}
-
-
-class Sums:
-    """Values that were compared, equal, and not there."""
-
-    def __init__(self):
-        self.compared = self.equal = self.missing = 0
-        self.lines = []
-
-    def add(self, fits, line):
-        self.compared += 1
-        self.equal += fits
-        if not fits:
-            self.lines.append("differs: " + line)
-
-    def lack(self, line):
-        self.missing += 1
-        self.lines.append("missing: " + line)
-
-    def status(self):
-        if self.equal < self.compared:
-            return 1
-        return 2 if self.missing else 0
-
-
-def run_guest(shootdown, workload, cpus, words, options, arguments):
-    """The lines of a run, continuation lines joined to theirs."""
-    command = [shootdown, "run", workload, "--cpus", str(cpus), "--engine",
-               "vtime", "--timeout", "0", "--append", " ".join(words),
-               *options, "--", *arguments]
-    out = subprocess.run(command, stdin=subprocess.DEVNULL, check=False,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    text = out.stdout.decode(errors="replace")
-    if out.returncode != 0:
-        print(" ".join(command))
-        print(text[-2000:])
-        print(f"exit status {out.returncode}")
-        sys.exit(1)
-    return re.sub(r"\n  ", " ", text).splitlines()
-
-
-def counters_of(words):
-    """{name: (low, high)}"""
-    counts = {}
-    for name, value in zip(words[::2], words[1::2]):
-        low, _, high = value.partition("..")
-        counts[name] = (int(low), int(high or low))
-    return counts
-
-
-def parse_cases(lines):
-    """{case: {name: (low, high)}}; a case that was skipped is its reason."""
-    cases = {}
-    for line in lines:
-        m = re.match(r"case (\S+) (skipped: .*)", line)
-        if m:
-            cases[m[1]] = m[2]
-            continue
-        m = re.match(r"case (\S+) [^:]*: ?(.*)", line)
-        if m and m[1] not in cases:
-            cases[m[1]] = counters_of(m[2].split())
-    return cases
 
 
 # --- arm64 -------------------------------------------------------------------
@@ -223,63 +162,77 @@ def ipi_law(case, kernel, mode, got, pages):
     return exactly(1 if lazy_masks and "due" in case else 0)
 
 
-def compare_ipi(o, sums, results):
-    """results[(kernel, cpus, mode, case)] = (verdict, per CPU)"""
+def ipi_runs(o):
+    """(kernel, cpus, mode, CPUs that may be asked) of each run."""
     for kernel in o.like:
         if kernel == "6.1":
             continue
         for cpus in o.cpus:
             for mode in o.modes:
-                cases = parse_cases(run_guest(
-                    o.shootdown, "ipi_counts", cpus,
-                    ["like=" + kernel, "numa=fake=2"], ["--tlb", "ipi"],
-                    ["-m", mode, "-p", str(o.pages)]))
-                for case, _, _, _ in expected.AMD64:
-                    name = f"{kernel} N={cpus} {mode} {case}"
-                    got = cases.get(case, "no such line")
-                    if isinstance(got, str):
-                        sums.lack(f"{name}: {got}")
-                        results[kernel, cpus, mode, case] = ("missing", None)
-                        continue
-                    law = ipi_law(case, kernel, mode, got, o.pages)
-                    received = got["received"][0]
-                    if law is None:
-                        results[kernel, cpus, mode, case] = (
-                            "no law", received / (cpus - 1))
-                        continue
-                    low, high = law
-                    good = (low * (cpus - 1) <= received
-                            <= high * (cpus - 1))
-                    sums.add(good, f"{name}: {received} requests, the law "
-                                   f"gives {show((low, high))} * {cpus - 1}")
-                    results[kernel, cpus, mode, case] = (
-                        "equal" if good else "differs",
-                        received / (cpus - 1))
+                yield kernel, cpus, mode, cpus - 1
+        # Threads on two CPUs; the others never had the address space.
+        if "T" in o.modes and max(o.cpus) > 2:
+            yield kernel, max(o.cpus), "T2", 1
+
+
+def compare_ipi(o, sums, results):
+    """results[(kernel, cpus, mode, case)] = (verdict, per CPU)"""
+    for kernel, cpus, mode, asked in ipi_runs(o):
+        cases = parse_cases(run_guest(
+            o.shootdown, "ipi_counts", cpus,
+            ["like=" + kernel, "numa=fake=2"], ["--tlb", "ipi"],
+            ["-m", mode[0], "-p", str(o.pages),
+             *(["-a", "2"] if mode == "T2" else [])]))
+        for case, _, _, _ in expected.AMD64:
+            name = f"{kernel} N={cpus} {mode} {case}"
+            got = cases.get(case, "no such line")
+            if isinstance(got, str):
+                sums.lack(f"{name}: {got}")
+                results[kernel, cpus, mode, case] = ("missing", None)
+                continue
+            law = ipi_law(case, kernel, mode[0], got, o.pages)
+            received = got["received"][0]
+            if law is None:
+                results[kernel, cpus, mode, case] = ("no law",
+                                                     received / asked)
+                continue
+            low, high = law
+            good = low * asked <= received <= high * asked
+            sums.add(good, f"{name}: {received} requests, the law "
+                           f"gives {show((low, high))} * {asked}")
+            results[kernel, cpus, mode, case] = (
+                "equal" if good else "differs", received / asked)
 
 
 # --- NUMA hints --------------------------------------------------------------
 
 def compare_hints(o, sums):
-    """{kernel: (verdict, pages, flushes of moves, flushes of scans)}"""
-    results = {}
+    """[(kernel, N, threads, verdict, pages, flushes of moves, of scans)]"""
+    results = []
     pages = min(o.pages, 1024)
     for kernel in o.like:
         if kernel not in expected.NUMA_HINT:
             continue
-        words = ["like=" + kernel, "numa=fake=2", "numa_cpus=split",
-                 "numa_balancing=on", "numa_scan_ms=50"]
-        text = "\n".join(run_guest(
-            o.shootdown, "numa_hint", 4, words, ["--tlb", "ipi"],
-            ["-H", "-t", "2", "-p", str(pages)]))
-        m = re.search(r"^numa_hint counts:(.*)", text, re.M)
-        got = counters_of(m[1].split()) if m else {}
-        moved = got.get("numa_pages_migrated", (0, 0))[0]
-        moves = got.get("batch_flush", (0, 0))[0]
-        scans = got.get("gather_flush", (0, 0))[0]
-        good = moved >= pages and moves <= moved * 0.005
-        sums.add(good, f"{kernel} numa_hint: {moved} pages moved by "
-                       f"{moves} flushes of their own")
-        results[kernel] = ("equal" if good else "differs", moved, moves, scans)
+        for cpus, threads in expected.NUMA_HINT_RUNS:
+            if cpus not in o.cpus:
+                continue
+            words = ["like=" + kernel, "numa=fake=2", "numa_cpus=split",
+                     "numa_balancing=on", "numa_scan_ms=50"]
+            got = counts_of("numa_hint", run_guest(
+                o.shootdown, "numa_hint", cpus, words, ["--tlb", "ipi"],
+                ["-H", "-t", str(threads), "-p", str(pages)]))
+            moved = got.get("numa_pages_migrated", (0, 0))[0]
+            moves = got.get("batch_flush", (0, 0))[0]
+            scans = got.get("gather_flush", (0, 0))[0]
+            # Nobody else's scan is open where there is one thread.
+            good = moved >= pages and moves <= (
+                moved * 0.005 if threads > 1 else 0)
+            sums.add(good, f"{kernel} N={cpus} numa_hint of {threads} threads:"
+                           f" {moved} pages moved by {moves} flushes of their "
+                           "own")
+            results.append((kernel, cpus, threads,
+                            "equal" if good else "differs", moved, moves,
+                            scans))
     return results
 
 
@@ -297,7 +250,7 @@ def numbers(choices):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("shootdown")
-    parser.add_argument("--part", choices=("arm64", "ipi", "hints"))
+    parser.add_argument("--part", choices=("arm64", "ipi", "hints", "sizes"))
     parser.add_argument("--like", type=numbers(tuple(expected.KERNELS)),
                         default=list(expected.KERNELS))
     parser.add_argument("--variant", type=numbers(tuple(VARIANTS)),
@@ -307,15 +260,16 @@ def main():
     parser.add_argument("--modes", type=numbers("UTI"), default=list("UTI"))
     parser.add_argument("--pages", type=int, default=4096)
     parser.add_argument("--calls", type=int, default=4)
+    parser.add_argument("--share", type=int, default=10)
     parser.add_argument("--document")
-    parser.add_argument("-v", action="store_true")
     o = parser.parse_args()
     sums, arm64, ipi = Sums(), {}, {}
     if o.part in (None, "arm64"):
         compare_arm64(o, sums, arm64)
     if o.part in (None, "ipi"):
         compare_ipi(o, sums, ipi)
-    hints = compare_hints(o, sums) if o.part in (None, "hints") else {}
+    hints = compare_hints(o, sums) if o.part in (None, "hints") else []
+    large = sizes.compare(o, sums) if o.part in (None, "sizes") else []
     for line in sums.lines:
         print(line)
     print(f"{sums.compared} counts compared, {sums.equal} equal, "
@@ -323,7 +277,7 @@ def main():
     if o.document:
         import page
         with open(o.document, "w", encoding="utf-8") as out:
-            out.write(page.page(o, sums, arm64, ipi, hints))
+            out.write(page.page(o, sums, arm64, ipi, hints, large))
     return sums.status()
 
 

@@ -173,3 +173,25 @@ AMD64 = [
 # NUMA hints, 4 threads, 4096 pages: (pages migrated by a hint, broadcasts of
 # batch and unmap flushes, of which the migrating CPU began).
 NUMA_HINT = {"6.12": (4108, 24, 9), "7.2": (4107, 24, 9)}
+
+# (N, threads) of the runs: threads of the program on its CPU.
+NUMA_HINT_RUNS = [(2, 1), (4, 1), (4, 2), (8, 4)]
+
+# --- amd64: the sizes of published measurements, 7.2 unless said -------------
+
+# memory.reclaim of written pages, N = 8, mode U: (pages, F).
+PAGEOUT = (81920, 81932)
+
+# memory.reclaim of pages that can only be demoted, in R equal requests:
+# {kernel: {R: F}}; 6.12 was counted by its calls of migrate_pages. The groups
+# held pages of the program too.
+DEMOTION_PAGES = 81920
+DEMOTION = {
+    "6.12": {1: "1280", 40: "1280"},
+    "7.2": {1: "1405..1408", 2: "1459..1466", 5: "1587..1608",
+            10: "1738..1742", 16: "1925", 20: "1996..1998", 40: "2361..2366"},
+}
+
+# move_pages of that many pages in R calls, N = 4, mode U: {R: F}.
+MOVE_PAGES = 331600
+MOVE_CALLS = {1: 648, 20: 660, 10: 650, 5: 650}

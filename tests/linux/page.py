@@ -212,6 +212,13 @@ def ipi_part(o, results):
                                        ("missing", None))[0] for n in o.cpus]
             lines.append(f"| {what} | " + " | ".join(cells)
                          + f" | {law} | {verdict(states)} |")
+    few = [state for (_, _, mode, _), (state, _) in results.items()
+           if mode == "T2"]
+    if few:
+        lines += ["", "With threads on two of the CPUs, CPU 0 among them, and "
+                  "nothing on the others, one CPU gets the requests of T and "
+                  f"the rest none: {few.count('equal')} of {len(few)} cases "
+                  "are equal."]
     lines += ["", "Linux's numbers hold a few pages of the program itself and, "
               "where a CPU was caught in a kernel thread, a request less; the "
               "laws are exact here. Pages of `migrate_pages` that the spinners "
@@ -225,20 +232,49 @@ def hint_part(hints):
         return []
     lines = ["", "## NUMA hints", "",
              "Pages on the other node, used until they have come. A page whose "
-             "PTE is PROT_NONE is in no TLB: moving it needs no flush. What is "
-             "left are the scans' own range flushes, and moves while another "
-             "scan is open (Linux: 4 threads; 0.2 % of the pages).", "",
-             "| kernel | Linux: pages | flushes, all | by who moves | here: "
-             "pages | flushes of moves | of scans | verdict |",
-             "|---" * 8 + "|"]
-    for kernel, (state, pages, moves, scans) in hints.items():
+             "PTE is PROT_NONE is in no TLB: moving it needs no flush, to the "
+             "last page where one thread uses them. What is left are the "
+             "scans' own range flushes, and moves while another thread's scan "
+             "is open (Linux: 0.2 % of the pages).", "",
+             "| kernel | Linux, 4 threads: pages | flushes, all | by who moves "
+             "| N | threads | here: pages | flushes of moves | of scans | "
+             "verdict |", "|---" * 10 + "|"]
+    for kernel, cpus, threads, state, pages, moves, scans in hints:
         want = expected.NUMA_HINT[kernel]
-        lines.append(f"| {kernel} | {want[0]} | {want[1]} | {want[2]} | "
-                     f"{pages} | {moves} | {scans} | {verdict([state])} |")
+        lines.append(f"| {kernel} | {want[0]} | {want[1]} | {want[2]} | {cpus} "
+                     f"| {threads} | {pages} | {moves} | {scans} | "
+                     f"{verdict([state])} |")
     return lines
 
 
-def page(o, sums, arm64, ipi, hints):
+def sizes_part(large):
+    if not large:
+        return []
+    lines = ["", "## The sizes of published measurements", "",
+             "F in mode U, on 7.2 by flush interrupts; 6.12 asks nobody there, "
+             "and its lists are counted. The law gives F for any number of "
+             "pages; here fewer were taken where it says so, and the verdict "
+             "is about F, the requests F (N-1) and the pages. Linux's groups "
+             "held pages of the program, which the guest's do not: F of "
+             "`pageout` is as much larger, F of a demotion differs by less than "
+             "2 %.", "",
+             "* **pageout**: F = P.",
+             "* **move_pages**: F = R ceil(P/(512 R)).",
+             "* **demotion**, without swap: F is the number of lists. A request "
+             "goes on by quarters of what is left, each from priority 12 down; "
+             "a list is 64 pages, on 7.2 no more than what is left of "
+             "size >> priority (`demotion_lists()` in `tests/linux/sizes.py` "
+             "computes it).", "",
+             "| what | kernel | N | Linux: P | F | law, that P | here: P | F | "
+             "law, this P | verdict |", "|---" * 10 + "|"]
+    for c in large:
+        lines.append(f"| {c.what} | {c.kernel} | {c.cpus} | {c.linux_pages} | "
+                     f"{c.linux} | {c.law} | {c.pages} | {c.flushes} | "
+                     f"{c.want} | {verdict([c.state])} |")
+    return lines
+
+
+def page(o, sums, arm64, ipi, hints, large):
     lines = [INTRO.format(
         sums=f"**{sums.equal} of {sums.compared} values are equal"
              + (f"; {sums.missing} cases could not be counted."
@@ -254,5 +290,6 @@ def page(o, sums, arm64, ipi, hints):
             lines += sweep(arm64, kernels)
     lines += variants(o, arm64)
     lines += ipi_part(o, ipi)
+    lines += sizes_part(large)
     lines += hint_part(hints)
     return "\n".join(lines) + "\n"
