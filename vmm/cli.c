@@ -25,6 +25,7 @@ static const char main_help[] =
     "  replay    repeat a run that was recorded, and check that it is the "
     "same\n"
     "  minimize  shrink a recorded run that failed to one that can be read\n"
+    "  fuzz      search schedules of a scenario for one that breaks a rule\n"
     "  litmus    run tests of virtual memory in the format of herd\n"
     "  list      workloads, plugins, events, strategies, bugs ... by name\n"
     "\n"
@@ -71,6 +72,7 @@ static const struct {
     {"compare", cmd_compare, compare_help},
     {"replay", cmd_replay, replay_options_help},
     {"minimize", cmd_minimize, minimize_options_help},
+    {"fuzz", cmd_fuzz, cmd_fuzz_help},
     {"litmus", cmd_litmus, cmd_litmus_help},
     {"list", cmd_list, NULL},
 };
@@ -88,7 +90,7 @@ static int run_command(size_t i, int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
-    static const char *const later[] = {"fuzz", "bench", "trace", "lesson"};
+    static const char *const later[] = {"bench", "trace", "lesson"};
     g_autoptr(GError) error = NULL;
 
     for (size_t i = 0; i < G_N_ELEMENTS(later); i++) {
@@ -102,7 +104,7 @@ static int unknown_command(const char *name)
     g_set_error(
         &error, VM_ERROR, VM_ERROR_USAGE,
         "'%s' is no command: accepted are run, compare, replay, minimize, "
-        "litmus and list; 'shootdown --help' explains them",
+        "fuzz, litmus and list; 'shootdown --help' explains them",
         name);
     return cli_fail(error);
 }

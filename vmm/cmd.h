@@ -23,6 +23,8 @@ int cmd_list(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_minimize(int argc, char **argv);
+int cmd_fuzz(int argc, char **argv);
+char *cmd_fuzz_help(void); /* g_free() it */
 int cmd_litmus(int argc, char **argv);
 char *cmd_litmus_help(void); /* g_free() it */
 

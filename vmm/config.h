@@ -91,7 +91,8 @@ enum vm_command {
 struct vm_config *vm_config_parse(enum vm_command command, int argc,
                                   char *const *argv, GError **error);
 /*
- * The help text of `run` or `compare`, at most 80 columns wide. g_free() it.
+ * The help text of `run` or `compare`, or of the options of `fuzz`; at most 80
+ * columns wide. g_free() it.
  */
 char *vm_config_help(enum vm_command command);
 struct vm_config *vm_config_copy(const struct vm_config *config);

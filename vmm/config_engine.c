@@ -206,12 +206,6 @@ static bool take_fuzz(struct vm_config *c, const struct options *o,
     c->max_steps = VM_MAX_STEPS_DEFAULT;
     c->ledger = true;
     c->ledger_stop = true;
-    if (o->workers) {
-        return config_usage(error,
-                            "--workers '%s' is not for 'fuzz', whose vCPUs "
-                            "are all on one thread: -jobs=N uses more cores",
-                            o->workers);
-    }
     return take_liberties(c, o, error) &&
            config_u64("--snapshot-at", o->snapshot_at, &c->snapshot_at, error);
 }

@@ -195,7 +195,7 @@ void fuzz_cover_set_map(struct fuzz_cover *c, uint8_t *map)
     c->map = map ? map : c->own;
 }
 
-uint8_t *fuzz_cover_map(struct fuzz_cover *c)
+uint8_t *fuzz_cover_map(const struct fuzz_cover *c)
 {
     return c->map;
 }

@@ -31,7 +31,7 @@ void fuzz_cover_free(struct fuzz_cover *cover);
 void fuzz_cover_begin(struct fuzz_cover *cover);
 /* Where counters are kept; NULL: its own memory. Zeroed by the caller. */
 void fuzz_cover_set_map(struct fuzz_cover *cover, uint8_t *map);
-uint8_t *fuzz_cover_map(struct fuzz_cover *cover);
+uint8_t *fuzz_cover_map(const struct fuzz_cover *cover);
 
 /* The counters that are not 0, by index, in the order of first use. */
 const uint16_t *fuzz_cover_touched(const struct fuzz_cover *cover,

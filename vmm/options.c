@@ -97,14 +97,13 @@ static void add_image_group(GOptionContext *context, struct options *o,
                             command == VM_COMMAND_COMPARE ? compare : run);
 }
 
-static void add_machine_group(GOptionContext *context, struct options *o)
+static void add_machine_group(GOptionContext *context, struct options *o,
+                              enum vm_command command)
 {
     const GOptionEntry entries[] = {
         OPTION_TEXT("cpus", 'c', cpus, "vCPUs, 1 to 512 (default 4)", "N"),
         OPTION_TEXT("mem", 'm', mem, "RAM, with K, M or G (default 512M)",
                     "SIZE"),
-        OPTION_TEXT("workers", 0, workers,
-                    "host threads (default: cores, <= vCPUs)", "N"),
         OPTION_TEXT("tlb-sets", 0, tlb_sets, "TLB sets per vCPU (default 512)",
                     "N"),
         OPTION_TEXT("tlb-ways", 0, tlb_ways, "TLB ways per set (default 8)",
@@ -115,7 +114,16 @@ static void add_machine_group(GOptionContext *context, struct options *o)
                     "walk cache entries (default 64)", "N"),
         OPTION_END};
 
-    (void)options_add_group(context, "machine", "The machine:", entries);
+    const GOptionEntry threads[] = {
+        OPTION_TEXT("workers", 0, workers,
+                    "host threads (default: cores, <= vCPUs)", "N"),
+        OPTION_END};
+    GOptionGroup *group =
+        options_add_group(context, "machine", "The machine:", entries);
+
+    if (command != VM_COMMAND_FUZZ) { /* there it is a flag of its own */
+        g_option_group_add_entries(group, threads);
+    }
 }
 
 static void add_flush_group(GOptionContext *context, struct options *o,
@@ -272,7 +280,7 @@ static GOptionContext *options_context(struct options *o,
     g_option_context_set_help_enabled(context, FALSE);
     g_option_context_add_main_entries(context, rest, NULL);
     add_image_group(context, o, command);
-    add_machine_group(context, o);
+    add_machine_group(context, o, command);
     add_flush_group(context, o, command);
     if (command == VM_COMMAND_FUZZ) {
         add_fuzz_group(context, o);
@@ -305,6 +313,9 @@ char *vm_config_help(enum vm_command command)
     struct options o = {0};
     bool run = command == VM_COMMAND_RUN;
 
+    if (command == VM_COMMAND_FUZZ) { /* cmd_fuzz.c has the rest */
+        return options_help(options_context(&o, command, FALSE), "", "");
+    }
     return options_help(options_context(&o, command, FALSE),
                         run ? run_usage : compare_usage,
                         run ? run_examples : compare_examples);
