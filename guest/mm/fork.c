@@ -5,6 +5,7 @@
  * is not copied: the child faults it in.
  */
 #include "kernel/annot.h"
+#include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "mm/flush.h"
 #include "mm/huge.h"
@@ -106,6 +107,7 @@ static int copy_area(struct mm *mm, struct mm *child, const struct vma *vma)
 struct mm *mm_fork(struct mm *mm)
 {
     struct mm *child = mm_new();
+    bool early = bug_is(BUG_flush_too_early_then_remap);
     int r = 0;
 
     if (child == NULL) {
@@ -113,6 +115,9 @@ struct mm *mm_fork(struct mm *mm)
     }
     annot_op_begin(ANNOT_OP_FORK, 0, 0, ANNOT_PROMISE_NONE);
     mm_write_lock(&mm->mmap_lock);
+    if (early) {
+        flush_tlb_mm(mm);
+    }
     child->brk_start = mm->brk_start;
     child->brk = mm->brk;
     for (unsigned i = 0; i < mm->n_areas && r == 0; i++) {
@@ -121,7 +126,9 @@ struct mm *mm_fork(struct mm *mm)
         }
     }
     /* Before the lock goes: nobody may copy a page others still write. */
-    flush_tlb_mm(mm);
+    if (!early) {
+        flush_tlb_mm(mm);
+    }
     mm_write_unlock(&mm->mmap_lock);
     annot_op_end(ANNOT_OP_FORK);
     if (r != 0) {

@@ -6,6 +6,7 @@
  */
 #include "mm/gather.h"
 
+#include "kernel/bug.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
 #include "mm/mm_debug.h"
@@ -32,6 +33,7 @@ void gather_init(struct gather *g, struct mm *mm, bool fullmm)
     g->fullmm = fullmm;
     g->concurrent = false;
     g->need_flush_all = false;
+    g->elsewhere = false;
     g->delayed = false;
     g->batches = 0;
     g->local.next = NULL;
@@ -121,7 +123,7 @@ void gather_flush_tlb(struct gather *g)
 {
     unsigned lowest = 3;
 
-    if (g->cleared == 0 && !g->freed_tables) {
+    if ((g->cleared == 0 && !g->freed_tables) || g->elsewhere) {
         return;
     }
     while (lowest > 0 && !(g->cleared & (1U << lowest))) {
@@ -242,12 +244,18 @@ void gather_flush(struct gather *g)
     free_pages(g);
 }
 
+void gather_forget(struct gather *g)
+{
+    range_reset(g);
+}
+
 void gather_finish(struct gather *g)
 {
     struct gather_batch *batch;
 
     if (atomic_load_explicit(&g->mm->tlb_flush_pending, memory_order_relaxed) >
-        1) {
+            1 &&
+        !bug_is(BUG_madv_second_caller_skips_flush)) {
         /*
          * Another gather cleared PTEs that we then found clear, and has not
          * flushed yet: our caller may rely on them being gone.
@@ -265,6 +273,11 @@ void gather_finish(struct gather *g)
         batch = next;
     }
     /* Ordered by the flush above, not by a barrier here. */
+    if (bug_is(BUG_pending_flag_not_a_counter)) {
+        atomic_store_explicit(&g->mm->tlb_flush_pending, 0,
+                              memory_order_relaxed);
+        return;
+    }
     atomic_fetch_sub_explicit(&g->mm->tlb_flush_pending, 1,
                               memory_order_relaxed);
 }

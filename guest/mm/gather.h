@@ -30,6 +30,7 @@ struct gather {
     bool concurrent;     /* mmap_lock is held for reading: faults go on */
     bool need_flush_all; /* another gather was open */
     bool freed_tables;
+    bool elsewhere;  /* the caller flushes what is cleared, not the gather */
     bool delayed;    /* some rmap removals wait for the flush */
     uint8_t cleared; /* bit n: an entry of level n was cleared */
     unsigned batches;
@@ -59,6 +60,8 @@ void gather_table(struct gather *g, struct page *table, uint64_t va,
                   unsigned level);
 /* Flushes what was noted; frees nothing. May be called under a PTL. */
 void gather_flush_tlb(struct gather *g);
+/* What was noted is not flushed any more. For a planted bug only. */
+void gather_forget(struct gather *g);
 /* Flushes and frees. */
 void gather_flush(struct gather *g);
 

@@ -20,7 +20,8 @@ struct shmem;
 
 /*
  * The areas whose private pages may be related by fork: page->mapping of
- * anonymous pages. Freed with its last area and pin. Its lock is rmap_lock(family).
+ * anonymous pages. Freed with its last area and pin. Its lock is
+ * rmap_lock(family).
  */
 struct anon_family {
     struct list vmas; /* [rmap lock] struct vma.rmap_node */
@@ -30,8 +31,8 @@ struct anon_family {
 #define VMA_SHARED 0x100 /* in flags, next to PROT_* */
 #define VMA_DONTFORK 0x200
 #define VMA_POLICY_SHIFT 24 /* the upper byte is a memory policy, mm/numa.h */
-#define VMA_SIGPAGE 0x400 /* reads map sigpage instead of zero_page */
-#define VMA_HUGE 0x800 /* MADV_HUGEPAGE */
+#define VMA_SIGPAGE 0x400   /* reads map sigpage instead of zero_page */
+#define VMA_HUGE 0x800      /* MADV_HUGEPAGE */
 
 /* [mmap_lock]; start, end, pgoff also [rmap lock] for the reverse map. */
 struct vma {
@@ -177,6 +178,8 @@ uint64_t protect_hints(struct vma *vma, uint64_t start, uint64_t end,
 
 /* --- mmap.c; mmap_lock held for writing --- */
 int unmap_locked(struct mm *mm, uint64_t start, uint64_t end);
+/* later: whoever calls it flushes instead; too late, for a planted bug. */
+int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later);
 void unmap_all(struct mm *mm); /* exit */
 /* Anonymous area at exactly [start, start + len), which is free. */
 int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mmap, munmap and brk, and mapping for the program loader. */
 #include "kernel/annot.h"
+#include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "kernel/task.h"
+#include "mm/flush.h"
 #include "mm/gather.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
@@ -73,7 +75,7 @@ int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags)
     return 0;
 }
 
-int unmap_locked(struct mm *mm, uint64_t start, uint64_t end)
+int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later)
 {
     unsigned first = vma_index(mm, start), last;
     struct gather g;
@@ -102,6 +104,7 @@ int unmap_locked(struct mm *mm, uint64_t start, uint64_t end)
     start = mm->areas[first]->start;
     end = mm->areas[last - 1]->end;
     gather_init(&g, mm, false);
+    g.elsewhere = later;
     for (unsigned i = first; i < last; i++) {
         zap_range(&g, mm->areas[i], mm->areas[i]->start, mm->areas[i]->end);
     }
@@ -123,11 +126,20 @@ int unmap_locked(struct mm *mm, uint64_t start, uint64_t end)
     return 0;
 }
 
+int unmap_locked(struct mm *mm, uint64_t start, uint64_t end)
+{
+    return unmap_later(mm, start, end, false);
+}
+
 void unmap_all(struct mm *mm)
 {
     struct gather g;
 
     gather_init(&g, mm, true);
+    if (bug_is(BUG_flush_once_then_free_live_tables)) {
+        flush_tlb_mm(mm);
+        g.elsewhere = true;
+    }
     for (unsigned i = 0; i < mm->n_areas; i++) {
         zap_range(&g, mm->areas[i], mm->areas[i]->start, mm->areas[i]->end);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mprotect: change the PTEs under their PTL, flush the range once. */
 #include "kernel/annot.h"
+#include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/gather.h"
@@ -61,8 +62,10 @@ static void change_block(struct gather *g, struct change *c, uint64_t va,
         return;
     }
     spin_lock(ptl);
-    flush_tlb_batched_pending(g->mm);
-    mm_debug_drained(g->mm, p);
+    if (!bug_is(BUG_reclaim_batch_vs_mprotect)) {
+        flush_tlb_batched_pending(g->mm);
+        mm_debug_drained(g->mm, p);
+    }
     for (; va < end; va += PAGE_SIZE, p++) {
         pte_t old = pte_read(p);
 

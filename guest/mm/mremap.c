@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mremap: shrink, grow in place, or move PTEs to another place. */
 #include "kernel/annot.h"
+#include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/flush.h"
@@ -15,10 +16,11 @@
 
 /*
  * One leaf table's part. The rmap lock keeps the reverse map from looking at
- * the new place before and at the old place after an entry moved.
+ * the new place before and at the old place after an entry moved. late: the
+ * caller flushes, for a planted bug.
  */
-static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
-                      uint64_t to, uint64_t len)
+static int move_block(struct vma *old_vma, uint64_t from, uint64_t to,
+                      uint64_t len, bool late)
 {
     struct mm *mm = old_vma->mm;
     struct spinlock *old_ptl, *new_ptl;
@@ -33,7 +35,6 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
     pte_t *src = pt_walk(mm, from, &old_ptl), *dst;
     bool flush = false;
 
-    (void)new_vma;
     if (src == NULL) {
         return 0;
     }
@@ -57,7 +58,7 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
             pte_write(dst, pte);
         }
     }
-    if (flush) {
+    if (flush && !late) {
         flush_tlb_range(mm, &range);
     }
     if (new_ptl != old_ptl) {
@@ -69,11 +70,12 @@ static int move_block(struct vma *old_vma, uint64_t from, struct vma *new_vma,
 }
 
 /* Returns how far it came: len, or less when memory ran out. */
-static uint64_t move_range(struct vma *old_vma, uint64_t from,
-                           struct vma *new_vma, uint64_t to, uint64_t len)
+static uint64_t move_range(struct vma *old_vma, uint64_t from, uint64_t to,
+                           uint64_t len)
 {
     struct spinlock *rmap = rmap_lock(
         old_vma->family != NULL ? (void *)old_vma->family : old_vma->shmem);
+    bool late = bug_is(BUG_mremap_late_flush);
     uint64_t done = 0;
 
     while (done < len) {
@@ -86,13 +88,16 @@ static uint64_t move_range(struct vma *old_vma, uint64_t from,
             r = huge_move(old_vma->mm, rmap, from + done, to + done);
         }
         if (r == 0) {
-            r = move_block(old_vma, from + done, new_vma, to + done, n);
+            r = move_block(old_vma, from + done, to + done, n, late);
         }
         if (r < 0) {
             break;
         }
         done += n;
         preempt_point();
+    }
+    if (late) {
+        flush_tlb_mm(old_vma->mm);
     }
     return done;
 }
@@ -119,10 +124,10 @@ static int64_t move_area(struct mm *mm, struct vma *vma, uint64_t new_addr,
         vma_free(copy);
         return -ENOMEM;
     }
-    done = move_range(vma, addr, copy, new_addr, len);
+    done = move_range(vma, addr, new_addr, len);
     if (done < len) {
         /* Back again: the tables of the old place are all there. */
-        move_range(copy, new_addr, vma, addr, done);
+        move_range(copy, new_addr, addr, done);
         unmap_locked(mm, new_addr, new_addr + new_len);
         return -ENOMEM;
     }
@@ -161,7 +166,8 @@ static int64_t remap_locked(struct mm *mm, uint64_t addr, uint64_t old_len,
             (new_addr < addr + old_len && addr < new_addr + new_len)) {
             return -EINVAL;
         }
-        r = unmap_locked(mm, new_addr, new_addr + new_len);
+        r = unmap_later(mm, new_addr, new_addr + new_len,
+                        bug_is(BUG_deferred_flag_leaks_into_freeing_op));
         if (r != 0) {
             return r;
         }

@@ -11,6 +11,7 @@
  */
 #include "mm/rmap.h"
 
+#include "kernel/bug.h"
 #include "kernel/panic.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
@@ -334,7 +335,11 @@ static bool try_to_migrate_one(const struct rmap_walk *w, struct vma *vma,
     old = pte_exchange(p, 0);
     counter_inc(unmap_ptes);
     if (w->batch && should_defer_flush(mm)) {
-        set_tlb_ubc_flush_pending(mm, old, va, va + PAGE_SIZE);
+        if (bug_is(BUG_migrate_collect_unlock_before_flush)) {
+            set_tlb_ubc_flush_untold(mm, old, va, va + PAGE_SIZE);
+        } else {
+            set_tlb_ubc_flush_pending(mm, old, va, va + PAGE_SIZE);
+        }
     } else if (pte_accessible(mm, old)) {
         counter_inc(unmap_accessible);
         flush_tlb_page(mm, va);

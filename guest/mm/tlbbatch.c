@@ -12,6 +12,7 @@
 #include "mm/tlbbatch.h"
 
 #include "kernel/bootargs.h"
+#include "kernel/bug.h"
 #include "kernel/task.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
@@ -25,18 +26,40 @@ bool pte_accessible(struct mm *mm, uint64_t pteval)
      * its old, valid translation may still be cached.
      */
     if (atomic_load_explicit(&mm->tlb_flush_pending, memory_order_relaxed) !=
-        0) {
+            0 &&
+        !bug_is(BUG_numa_hint_migrate_old_entry)) {
         return pte_present(pteval);
     }
     return pte_valid(pteval);
 }
 
-void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
-                               uint64_t end)
+/* One more debt of the mm, for all to see. */
+static void bump_pending(struct mm *mm)
+{
+    uint32_t word =
+        atomic_load_explicit(&mm->tlb_flush_batched, memory_order_relaxed);
+
+    for (;;) {
+        if ((word & TLB_BATCH_PENDING_MASK) > TLB_BATCH_PENDING_LARGE) {
+            /* Start again: 1 pending, 0 flushed still says "not flushed". */
+            if (atomic_compare_exchange_strong_explicit(
+                    &mm->tlb_flush_batched, &word, 1, memory_order_relaxed,
+                    memory_order_relaxed)) {
+                break;
+            }
+        } else {
+            atomic_fetch_add_explicit(&mm->tlb_flush_batched, 1,
+                                      memory_order_relaxed);
+            break;
+        }
+    }
+}
+
+static void queue_flush(struct mm *mm, uint64_t pteval, uint64_t start,
+                        uint64_t end, bool tell)
 {
     struct tlb_ubc *ubc = &current()->tlb_ubc;
     bool writable = pte_dirty(pteval);
-    uint32_t word;
 
     if (!pte_accessible(mm, pteval)) {
         return;
@@ -52,24 +75,24 @@ void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
      * above and from the PTL.
      */
     compiler_barrier();
-    word = atomic_load_explicit(&mm->tlb_flush_batched, memory_order_relaxed);
-    for (;;) {
-        if ((word & TLB_BATCH_PENDING_MASK) > TLB_BATCH_PENDING_LARGE) {
-            /* Start again: 1 pending, 0 flushed still says "not flushed". */
-            if (atomic_compare_exchange_strong_explicit(
-                    &mm->tlb_flush_batched, &word, 1, memory_order_relaxed,
-                    memory_order_relaxed)) {
-                break;
-            }
-        } else {
-            atomic_fetch_add_explicit(&mm->tlb_flush_batched, 1,
-                                      memory_order_relaxed);
-            break;
-        }
+    if (tell) {
+        bump_pending(mm);
     }
     if (writable) {
         ubc->writable = true;
     }
+}
+
+void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
+                               uint64_t end)
+{
+    queue_flush(mm, pteval, start, end, true);
+}
+
+void set_tlb_ubc_flush_untold(struct mm *mm, uint64_t pteval, uint64_t start,
+                              uint64_t end)
+{
+    queue_flush(mm, pteval, start, end, false);
 }
 
 bool should_defer_flush(struct mm *mm)

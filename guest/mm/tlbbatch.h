@@ -45,6 +45,9 @@ bool pte_accessible(struct mm *mm, uint64_t pteval);
 /* The caller holds the PTL of the PTE whose old value is pteval. */
 void set_tlb_ubc_flush_pending(struct mm *mm, uint64_t pteval, uint64_t start,
                                uint64_t end);
+/* The same, but no other task knows of the debt. For a planted bug only. */
+void set_tlb_ubc_flush_untold(struct mm *mm, uint64_t pteval, uint64_t start,
+                              uint64_t end);
 bool should_defer_flush(struct mm *mm);
 /* Flushes what this task queued, if anything. */
 void try_to_unmap_flush(void);

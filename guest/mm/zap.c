@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Clearing the PTEs of a range: munmap, MADV_DONTNEED, exit. */
+#include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "mm/gather.h"
 #include "mm/mm_debug.h"
@@ -36,8 +37,12 @@ static enum zap_result zap_present(struct gather *g, pte_t *p, uint64_t va)
     return shared_dirty ? ZAP_FLUSH_NOW : ZAP_MORE;
 }
 
-/* One leaf table's part of the range; returns where it stopped. */
-static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end)
+/*
+ * One leaf table's part of the range; returns where it stopped. drain: as every
+ * hold of a PTL must, first wait for what reclaim has queued under it.
+ */
+static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end,
+                          bool drain)
 {
     struct spinlock *ptl;
     pte_t *p = pt_walk(g->mm, va, &ptl);
@@ -47,8 +52,10 @@ static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end)
         return end;
     }
     spin_lock(ptl);
-    flush_tlb_batched_pending(g->mm);
-    mm_debug_drained(g->mm, p);
+    if (drain) {
+        flush_tlb_batched_pending(g->mm);
+        mm_debug_drained(g->mm, p);
+    }
     for (; va < end && !full; va += PAGE_SIZE, p++) {
         pte_t pte = pte_read(p);
 
@@ -81,6 +88,8 @@ static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end)
 
 void zap_range(struct gather *g, struct vma *vma, uint64_t start, uint64_t end)
 {
+    bool drain = true;
+
     (void)vma;
     while (start < end) {
         uint64_t stop = pt_block_end(start, end);
@@ -89,8 +98,12 @@ void zap_range(struct gather *g, struct vma *vma, uint64_t start, uint64_t end)
             start = stop;
         }
         while (start < stop) {
-            start = zap_block(g, start, stop);
+            start = zap_block(g, start, stop, drain);
+            drain = !bug_is(BUG_pending_drain_then_relock);
             preempt_point();
+        }
+        if (start < end && bug_is(BUG_lock_dropped_with_flush_owed)) {
+            gather_forget(g);
         }
     }
     if (!g->fullmm) {
