@@ -526,7 +526,10 @@ struct ledger *ledger_new(const struct ledger_config *config)
     if (l->s.vcpu) {
         l->s.op = ledger_reserve(l, LEDGER_OPS_MAX * sizeof(*l->s.op));
     }
-    if (!l->s.op) {
+    if (l->s.op) {
+        l->s.pin = ledger_reserve(l, LEDGER_PINS_MAX * sizeof(*l->s.pin));
+    }
+    if (!l->s.pin) {
         ledger_free(l);
         return NULL;
     }
@@ -534,6 +537,7 @@ struct ledger *ledger_new(const struct ledger_config *config)
         struct ledger_vcpu *vcpu = &l->s.vcpu[v];
 
         vcpu->loaded[0].root = vcpu->loaded[1].root = LEDGER_NO_ROOT;
+        vcpu->walked = LEDGER_NO_ROOT;
         vcpu->el = 1;
     }
     return l;

@@ -22,6 +22,7 @@ static const size_t sizes[LEDGER_CLASSES] = {
     [LEDGER_TABLE] = sizeof(struct ledger_table),
     [LEDGER_RECORD] = sizeof(struct ledger_record),
     [LEDGER_TAG_CLASS] = sizeof(struct ledger_tag),
+    [LEDGER_CLEAN_CLASS] = sizeof(struct ledger_clean),
 };
 
 bool ledger_arena_init(struct ledger *l, size_t size)

@@ -358,6 +358,7 @@ void ledger_frame_free(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t page)
         const struct contract c = {LEDGER_FREE, PERM_ALL, vcpu, pc, page};
 
         judge_frame(l, &c);
+        ledger_said_free(l, vcpu, pc, page);
         ledger_tag_root_gone(l, page);
         drop_orphans(l, page);
     }
@@ -387,6 +388,7 @@ void ledger_copy_begin(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t page)
 void ledger_io_begin(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t page)
 {
     ledger_copy_begin(l, vcpu, pc, page);
+    ledger_frame_clean(l, vcpu, pc, page); /* as it is there, at last */
 }
 
 /* --- S2: operations --- */

@@ -3,6 +3,7 @@
  * What the files of the ledger share: ledger.c feeds it, ledger_tables.c knows
  * the tables, ledger_tags.c who may have entries of a root, ledger_records.c
  * what was taken away, ledger_judge.c and ledger_bbm.c say what is wrong,
+ * ledger_said.c what contradicts what the program said it was doing,
  * ledger_journal.c owns the memory. Private to mmu; single thread.
  *
  * A descriptor that was taken away, replaced or made to allow less is owed for
@@ -37,6 +38,8 @@
 #define LEDGER_FRAME_BUCKETS 256u
 #define LEDGER_NO_ROOT UINT64_MAX
 #define LEDGER_WAITS 4u
+#define LEDGER_PINS_MAX 64u
+#define LEDGER_CLEAN_BUCKETS 64u
 #define LEDGER_BIGS 8u
 /* Contract points of one record that wait for somebody to come back. */
 #define LEDGER_LATES 3u
@@ -170,8 +173,32 @@ struct ledger_loaded {
     uint16_t asid;
 };
 
+/* An unlinked table that software may still be walking. */
+struct ledger_pin {
+    gpa_t page, pa; /* pa: of the descriptor that led to it */
+    uint64_t walkers;
+    unsigned level;
+    bool has_va;
+    gva_t va;
+    uint16_t asid;
+    unsigned vcpu; /* who unlinked it */
+    uint64_t pc;
+};
+
+/* A page that was clean. */
+struct ledger_clean {
+    struct ledger_clean *next;
+    gpa_t page;
+    uint64_t hash;
+    unsigned vcpu;
+    uint64_t pc;
+};
+
 struct ledger_vcpu {
     struct ledger_loaded loaded[2];
+    gpa_t walked; /* by software; LEDGER_NO_ROOT: none */
+    /* Requests to flush, by their number; wanted: the last of each asker. */
+    uint64_t asked, served, wanted[LEDGER_VCPUS_MAX];
     unsigned el;
     struct ledger_big big[LEDGER_BIGS];
     unsigned bigs; /* in use, or more: some were lost */
@@ -184,6 +211,7 @@ enum ledger_class {
     LEDGER_TABLE,
     LEDGER_RECORD,
     LEDGER_TAG_CLASS,
+    LEDGER_CLEAN_CLASS,
     LEDGER_CLASSES
 };
 
@@ -198,6 +226,9 @@ struct ledger_state {
     struct ledger_tag *tags;
     struct ledger_vcpu *vcpu;
     struct ledger_operation *op; /* LEDGER_OPS_MAX */
+    struct ledger_pin *pin;      /* LEDGER_PINS_MAX */
+    unsigned pins;
+    struct ledger_clean *clean[LEDGER_CLEAN_BUCKETS];
     uint64_t seq;
     uint64_t late; /* who is in some record's late mask */
     uint64_t tables, records;
@@ -341,6 +372,14 @@ struct ledger_violation ledger_describe(const struct ledger_table *t,
  */
 void ledger_tell(struct ledger *l, struct ledger_violation *v,
                  struct ledger_record *r, struct ledger_sight sight);
+
+/* --- ledger_said.c --- */
+
+/* A table is linked no more: who walks its root by software may be in it. */
+void ledger_said_unlinked(struct ledger *l, unsigned vcpu, uint64_t pc,
+                          const struct ledger_table *t);
+/* A page is given away. */
+void ledger_said_free(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t page);
 
 /* --- ledger_bbm.c --- */
 

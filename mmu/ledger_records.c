@@ -292,6 +292,7 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
     }
     ledger_touch(l, &child->unlinked, sizeof(child->unlinked));
     child->unlinked = true;
+    ledger_said_unlinked(l, vcpu, pc, child);
     for (unsigned i = 0; i < LEDGER_ENTRIES; i++) {
         if (desc_kind(child->desc[i], child->level) != DESC_KIND_INVALID) {
             ledger_broken(l, vcpu, pc, child, i, child->desc[i],

@@ -143,6 +143,10 @@ static const struct {
     [LEDGER_LIVELOCK] = {15, "livelock",
                          "the same fault comes again and again, and nobody "
                          "changes the descriptor"},
+    [LEDGER_LOST] = {11, "lost",
+                     "a flush was taken as done that was not"},
+    [LEDGER_DIRTY] = {12, "dirty",
+                      "a page was dropped as clean, and it had been written"},
 };
 
 unsigned ledger_rule_number(enum ledger_rule rule)
@@ -209,6 +213,10 @@ static const struct {
     [LEDGER_STEP_TLBI_BY] = {"tlbi-dsb-by",
                              "after the TLBI there was a DSB of another vCPU "
                              "only"},
+    [LEDGER_STEP_WALKER] = {"walker",
+                            "software walks the tables since it was linked"},
+    [LEDGER_STEP_SERVICE] = {"service", "who was asked has not flushed"},
+    [LEDGER_STEP_CLEAN] = {"clean", "its contents are not what they were"},
 };
 
 const char *ledger_step_name(enum ledger_step step)

@@ -19,7 +19,11 @@
     (BBM_KINDS | EVENT_BIT(EVENT_frame_alloc) | EVENT_BIT(EVENT_io_begin) |    \
      EVENT_BIT(EVENT_copy_begin) | EVENT_BIT(EVENT_op_begin) |                 \
      EVENT_BIT(EVENT_op_end) | EVENT_BIT(EVENT_fault) |                        \
-     EVENT_BIT(EVENT_irq_take) | EVENT_BIT(EVENT_hit_stale))
+     EVENT_BIT(EVENT_irq_take) | EVENT_BIT(EVENT_hit_stale) |                  \
+     EVENT_BIT(EVENT_soft_walk_begin) | EVENT_BIT(EVENT_soft_walk_end) |       \
+     EVENT_BIT(EVENT_flush_ask) | EVENT_BIT(EVENT_flush_waited) |              \
+     EVENT_BIT(EVENT_flush_served) | EVENT_BIT(EVENT_flush_resume) |           \
+     EVENT_BIT(EVENT_frame_clean) | EVENT_BIT(EVENT_frame_drop))
 
 /* More than a GiB at once is no frame. */
 #define PAGES_MAX (UINT64_C(1) << 18)
@@ -53,6 +57,13 @@ static bool read64(void *opaque, gpa_t pa, uint64_t *out)
     }
     *out = __atomic_load_n(host, __ATOMIC_RELAXED);
     return true;
+}
+
+static const void *page(void *opaque, gpa_t pa)
+{
+    const struct ledger_watch *watch = opaque;
+
+    return vm_ram_at(watch->vm, pa, MMU_PAGE_SIZE);
 }
 
 static unsigned el(void *opaque, unsigned vcpu)
@@ -187,6 +198,37 @@ static enum ledger_contract contract_of(uint64_t promise)
                                                : LEDGER_CONTRACT_NONE;
 }
 
+static void on_promise(struct ledger_watch *watch, const struct event *e)
+{
+    switch ((int)e->kind) {
+    case EVENT_soft_walk_begin:
+        ledger_soft_walk_begin(watch->ledger, e->vcpu, e->a[0]);
+        break;
+    case EVENT_soft_walk_end:
+        ledger_soft_walk_end(watch->ledger, e->vcpu);
+        break;
+    case EVENT_flush_ask:
+        ledger_flush_ask(watch->ledger, e->vcpu, e->a[0]);
+        break;
+    case EVENT_flush_waited:
+        ledger_flush_waited(watch->ledger, e->vcpu, e->pc, e->a[0]);
+        break;
+    case EVENT_flush_served:
+        if (e->a[1] < watch->vm->cpus) {
+            ledger_flush_served(watch->ledger, (unsigned)e->a[1], e->a[0]);
+        }
+        break;
+    case EVENT_flush_resume:
+        if (e->a[0] < watch->vm->cpus) {
+            ledger_flush_resume(watch->ledger, e->vcpu, e->pc,
+                                (unsigned)e->a[0]);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
 /* What the guest says of itself. */
 static void on_annotation(struct ledger_watch *watch, const struct event *e)
 {
@@ -214,8 +256,14 @@ static void on_annotation(struct ledger_watch *watch, const struct event *e)
         ledger_op_end(watch->ledger, e->vcpu, e->pc, e->a[1],
                       (unsigned)e->a[0]);
         break;
-    default:
+    case EVENT_frame_clean:
+        frames(watch, e, ledger_frame_clean);
         break;
+    case EVENT_frame_drop:
+        frames(watch, e, ledger_frame_drop);
+        break;
+    default:
+        on_promise(watch, e);
     }
 }
 
@@ -273,6 +321,7 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
         .hardware_dirty = config->hw.mode[HW_dbm] != HW_OFF,
         .windows = config->ledger,
         .read64 = read64,
+        .page = page,
         .el = el,
         .violation = violation,
         .opaque = watch,

@@ -117,10 +117,43 @@ static void on_frame(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,
     case ANNOT_REG_IO_END:
         kind = EVENT_io_end;
         break;
+    case ANNOT_REG_FRAME_CLEAN:
+        kind = EVENT_frame_clean;
+        break;
+    case ANNOT_REG_FRAME_DROP:
+        kind = EVENT_frame_drop;
+        break;
     default:
         kind = EVENT_copy_begin;
     }
     event_emit(vm->events, cpu, kind, vm->vcpu[cpu]->access_pc, pa, pages);
+}
+
+static void on_promise(void *opaque, unsigned cpu, unsigned reg, uint64_t value)
+{
+    struct vm *vm = opaque;
+    uint64_t pc = vm->vcpu[cpu]->access_pc;
+
+    switch (reg) {
+    case ANNOT_REG_WALK_BEGIN:
+        event_emit(vm->events, cpu, EVENT_soft_walk_begin, pc, value);
+        break;
+    case ANNOT_REG_WALK_END:
+        event_emit(vm->events, cpu, EVENT_soft_walk_end, pc);
+        break;
+    case ANNOT_REG_FLUSH_ASK:
+        event_emit(vm->events, cpu, EVENT_flush_ask, pc, value);
+        break;
+    case ANNOT_REG_FLUSH_WAITED:
+        event_emit(vm->events, cpu, EVENT_flush_waited, pc, value);
+        break;
+    case ANNOT_REG_FLUSH_SERVED:
+        event_emit(vm->events, cpu, EVENT_flush_served, pc, (uint32_t)value,
+                   value >> 32 ? (value >> 32) - 1 : cpu);
+        break;
+    default:
+        event_emit(vm->events, cpu, EVENT_flush_resume, pc, value);
+    }
 }
 
 bool machine_init(struct vm *vm, GError **error)
@@ -142,6 +175,7 @@ bool machine_init(struct vm *vm, GError **error)
         .op_begin = on_op_begin,
         .op_end = on_op_end,
         .frame = on_frame,
+        .promise = on_promise,
     };
 
     vm->bus = bus_new();

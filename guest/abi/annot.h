@@ -50,13 +50,36 @@
  */
 #define ANNOT_REG_OP_START 0x88
 #define ANNOT_REG_OP_END_ADDR 0x90
-/* W, for later: a walk of tables without a lock, of a root, begins or ends. */
+/*
+ * W: a walk of tables without a lock by this CPU begins, of that root (0: the
+ * one it has loaded), or ends. While it lasts, no table that was linked when it
+ * began may be given away.
+ */
 #define ANNOT_REG_WALK_BEGIN 0x98
 #define ANNOT_REG_WALK_END 0xa0
+/*
+ * W: the CPUs, a bit each, that this one asks to flush, before it does; and
+ * those that it takes to have done so, when it stops to wait.
+ */
+#define ANNOT_REG_FLUSH_ASK 0xa8
+#define ANNOT_REG_FLUSH_WAITED 0xb0
+/*
+ * W: how many requests were served after their flush was complete, 0: all so
+ * far; for whom is the CPU + 1 in bits 32 and up, 0: the one that writes.
+ */
+#define ANNOT_REG_FLUSH_SERVED 0xb8
+/* W: a CPU, which goes on and must have nothing unserved. */
+#define ANNOT_REG_FLUSH_RESUME 0xc0
+/*
+ * W: a frame, as with FRAME_FREE: from here, as from IO_BEGIN, a write makes it
+ * dirty again; it is thrown away because nobody wrote to it since.
+ */
+#define ANNOT_REG_FRAME_CLEAN 0xc8
+#define ANNOT_REG_FRAME_DROP 0xd0
 
 #define ANNOT_ORDER_MASK 0xfff
 
-#define ANNOT_FEATURE_LEDGER 1 /* FRAME_*, IO_*, COPY_BEGIN and OP_START on */
+#define ANNOT_FEATURE_LEDGER 1 /* all of FRAME_FREE to FRAME_DROP */
 
 #define ANNOT_PROMISE_MASK 0xfff
 #define ANNOT_PROMISE_NONE 0

@@ -49,6 +49,14 @@ static inline void annot_frame(unsigned reg, pa_t pa, unsigned order)
     }
 }
 
+/* reg: ANNOT_REG_WALK_* or FLUSH_*. An exit where somebody listens. */
+static inline void annot_promise(unsigned reg, uint64_t value)
+{
+    if (annot_listens) {
+        annot_write(reg, value);
+    }
+}
+
 static inline void annot_mark(uint64_t value)
 {
     annot_write(ANNOT_REG_MARK, value);

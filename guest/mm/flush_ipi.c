@@ -23,6 +23,7 @@
 
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
+#include "kernel/annot.h"
 #include "kernel/bug.h"
 #include "kernel/smp.h"
 #include "kernel/time.h"
@@ -103,6 +104,7 @@ static void flush_tlb_func(const struct flush_info *info, bool local)
 static void flush_tlb_func_remote(void *arg)
 {
     flush_tlb_func(arg, false);
+    annot_promise(ANNOT_REG_FLUSH_SERVED, 1);
 }
 
 /* Makes the PTE stores visible, then counts the generation up. */
@@ -167,7 +169,9 @@ static void flush_others(const struct cpumask *mask, struct flush_info *info)
     }
     if (!cpumask_empty(&targets)) {
         counter_inc(remote_flush);
+        annot_promise(ANNOT_REG_FLUSH_ASK, targets.bits[0]);
         smp_call_mask(&targets, flush_tlb_func_remote, info, true);
+        annot_promise(ANNOT_REG_FLUSH_WAITED, targets.bits[0]);
     }
 }
 

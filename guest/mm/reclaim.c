@@ -7,6 +7,7 @@
  */
 #include "mm/reclaim.h"
 
+#include "kernel/annot.h"
 #include "kernel/bug.h"
 #include "kernel/sched.h"
 #include "mm/counters.h"
@@ -133,6 +134,7 @@ static enum verdict shrink_page(struct page *page, bool ignore_references,
     }
     if (page_test(page, PG_SWAPCACHE) && swap_cache_remove_last(page)) {
         page->mapping = NULL;
+        annot_frame(ANNOT_REG_FRAME_DROP, page_to_phys(page), 0);
         return PAGE_FREED;
     }
     return PAGE_KEEP;

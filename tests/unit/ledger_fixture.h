@@ -52,6 +52,14 @@ __attribute__((unused)) static bool read64(void *opaque, gpa_t pa,
     return true;
 }
 
+__attribute__((unused)) static const void *page_at(void *opaque, gpa_t pa)
+{
+    struct world *w = opaque;
+
+    return pa / 8 + MMU_PAGE_SIZE / 8 <= MEMORY_WORDS ? &w->memory[pa / 8]
+                                                      : NULL;
+}
+
 __attribute__((unused)) static void violation(void *opaque,
                                               const struct ledger_violation *v)
 {
@@ -69,6 +77,7 @@ __attribute__((unused)) static void world_init(struct world *w, unsigned vcpus)
         .rules = LEDGER_RULES_BBM,
         .arena = (size_t)1 << 20,
         .read64 = read64,
+        .page = page_at,
         .violation = violation,
         .opaque = w,
     };
@@ -329,6 +338,35 @@ contract_named(const struct world *w, const char *name)
     return LEDGER_CONTRACT_NONE;
 }
 
+__attribute__((unused)) static bool said_event(struct world *w, unsigned vcpu,
+                                               char **word)
+{
+    uint64_t pc = 0x1000 + w->line;
+
+    if (strcmp(word[0], "swalk") == 0) {
+        ledger_soft_walk_begin(w->ledger, vcpu,
+                               word[1] ? number(w, word[1]) : 0);
+    } else if (strcmp(word[0], "swalked") == 0) {
+        ledger_soft_walk_end(w->ledger, vcpu);
+    } else if (strcmp(word[0], "ask") == 0) {
+        ledger_flush_ask(w->ledger, vcpu, number(w, word[1]));
+    } else if (strcmp(word[0], "waited") == 0) {
+        ledger_flush_waited(w->ledger, vcpu, pc, number(w, word[1]));
+    } else if (strcmp(word[0], "served") == 0) {
+        ledger_flush_served(w->ledger, vcpu,
+                            word[1] ? number(w, word[1]) : 0);
+    } else if (strcmp(word[0], "resume") == 0) {
+        ledger_flush_resume(w->ledger, vcpu, pc, vcpu);
+    } else if (strcmp(word[0], "clean") == 0) {
+        ledger_frame_clean(w->ledger, vcpu, pc, number(w, word[1]));
+    } else if (strcmp(word[0], "drop") == 0) {
+        ledger_frame_drop(w->ledger, vcpu, pc, number(w, word[1]));
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* What the program says of itself. */
 __attribute__((unused)) static bool contract_event(struct world *w,
                                                    unsigned vcpu, char **word)
@@ -358,7 +396,7 @@ __attribute__((unused)) static bool contract_event(struct world *w,
                       word[1] && word[2] ? number(w, word[2]) : 0,
                       word[1] ? (unsigned)number(w, word[1]) : w->op[--w->ops]);
     } else {
-        return false;
+        return said_event(w, vcpu, word);
     }
     return true;
 }

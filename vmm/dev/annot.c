@@ -236,11 +236,21 @@ static void annot_write(void *opaque, unsigned cpu, uint64_t offset,
     case ANNOT_REG_IO_BEGIN:
     case ANNOT_REG_IO_END:
     case ANNOT_REG_COPY_BEGIN:
+    case ANNOT_REG_FRAME_CLEAN:
+    case ANNOT_REG_FRAME_DROP:
         annot_write_frame(annot, cpu, offset, value);
         return;
     case ANNOT_REG_WALK_BEGIN:
     case ANNOT_REG_WALK_END:
-        return; /* nobody listens yet */
+    case ANNOT_REG_FLUSH_ASK:
+    case ANNOT_REG_FLUSH_WAITED:
+    case ANNOT_REG_FLUSH_SERVED:
+    case ANNOT_REG_FLUSH_RESUME:
+        if (annot->callbacks.promise != NULL) {
+            annot->callbacks.promise(annot->opaque, cpu, (unsigned)offset,
+                                     value);
+        }
+        return;
     case ANNOT_REG_OP_END:
         call = annot->callbacks.op_end;
         break;

@@ -30,9 +30,11 @@ struct annot_callbacks {
     void (*counters)(void *opaque, unsigned cpu, uint64_t addr, uint64_t cpus);
     /* The guest saw the effect of a bug. */
     void (*finding)(void *opaque, unsigned cpu, uint64_t code);
-    /* reg: ANNOT_REG_FRAME_FREE, FRAME_ALLOC, IO_BEGIN, IO_END, COPY_BEGIN. */
+    /* reg: ANNOT_REG_FRAME_*, IO_* or COPY_BEGIN. */
     void (*frame)(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,
                   uint64_t pages);
+    /* reg: ANNOT_REG_WALK_* or FLUSH_*. */
+    void (*promise)(void *opaque, unsigned cpu, unsigned reg, uint64_t value);
     /* One of n alternatives, 0..n-1; n is 1..ANNOT_CHOOSE_MAX. NULL: 0. */
     unsigned (*choose)(void *opaque, unsigned cpu, unsigned n);
 };

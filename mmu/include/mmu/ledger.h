@@ -14,10 +14,8 @@
  * counts who can use a translation now; who has it under a tag that is not
  * loaded is judged when he comes back (ledger_el()).
  *
- * Not judged: S11 (requests between vCPUs are no events), S12 (needs who wrote
- * to each frame since it was clean), S13 (a kernel's use of its own mapping
- * before ISB), S14 (devices have no TLB here), and software that walks tables
- * without a lock, which is a part of S8.
+ * Not judged: S13 (a kernel's use of its own mapping before ISB) and S14
+ * (devices have no TLB here).
  *
  * All memory is in one arena, reserved by ledger_new() and, for the copy, by
  * the first ledger_checkpoint(). One thread at a time; depends on desc.h and
@@ -46,7 +44,7 @@
 #define LEDGER_RULES_BBM (LEDGER_S(8) | LEDGER_S(10))
 #define LEDGER_RULES_ALL                                                       \
     (LEDGER_RULES_BBM | LEDGER_S(1) | LEDGER_S(2) | LEDGER_S(4) |              \
-     LEDGER_S(9) | LEDGER_S(15))
+     LEDGER_S(9) | LEDGER_S(11) | LEDGER_S(12) | LEDGER_S(15))
 
 /* Why a change of a valid descriptor needs the old one to be gone first. */
 enum ledger_change {
@@ -69,6 +67,8 @@ enum ledger_rule {
     LEDGER_READER,   /* S4: contents are read that somebody can still change */
     LEDGER_TAG,      /* S9: an ASID that may have another root's entries */
     LEDGER_LIVELOCK, /* S15: the same fault again and again */
+    LEDGER_LOST,     /* S11: a flush was asked for and taken as done too early */
+    LEDGER_DIRTY,    /* S12: a frame was dropped as clean that is not */
     LEDGER_RULES
 };
 
@@ -90,6 +90,9 @@ enum ledger_step {
     LEDGER_STEP_TLBI_DSB,   /* by who issued the TLBI, to wait for it */
     LEDGER_STEP_TLBI_KIND,  /* there was one, of a kind that does not wait */
     LEDGER_STEP_TLBI_BY,    /* there was one, of another vCPU */
+    LEDGER_STEP_WALKER,     /* S8: by software that still walks the tables */
+    LEDGER_STEP_SERVICE,    /* S11: by who was asked to flush */
+    LEDGER_STEP_CLEAN,      /* S12: to look again whether somebody wrote */
     LEDGER_STEPS
 };
 
@@ -128,7 +131,7 @@ struct ledger_violation {
     uint64_t break_pc, now_pc;
     uint64_t dirty;   /* vCPUs that can use the old one, a bit each */
     uint64_t dormant; /* that would have to load the root again for that */
-    gpa_t frame;      /* S1, S4 */
+    gpa_t frame;      /* S1, S4, S12 */
     unsigned op;      /* S2: the operation's kind */
     enum ledger_contract contract;
     struct ledger_near tlbi, dsb;
@@ -172,6 +175,8 @@ struct ledger_config {
     size_t arena; /* bytes; 0: 64 MiB, used as they are needed */
     /* What is in memory now; false: nothing is there. */
     bool (*read64)(void *opaque, gpa_t pa, uint64_t *out);
+    /* The contents of a page; NULL: nothing is there, or no S12 at all. */
+    const void *(*page)(void *opaque, gpa_t pa);
     /* Where the vCPU is; NULL: what ledger_el() told last. */
     unsigned (*el)(void *opaque, unsigned vcpu);
     void (*violation)(void *opaque, const struct ledger_violation *violation);
@@ -223,7 +228,10 @@ void ledger_frame_free(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                        gpa_t page);
 void ledger_frame_alloc(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                         gpa_t page);
-/* Its contents begin to be read: to a device, or to make a copy. */
+/*
+ * Its contents begin to be read: to a device, which has them as they are now
+ * (ledger_frame_clean()), or to make a copy.
+ */
 void ledger_io_begin(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                      gpa_t page);
 void ledger_copy_begin(struct ledger *ledger, unsigned vcpu, uint64_t pc,
@@ -250,6 +258,34 @@ void ledger_fault(struct ledger *ledger, unsigned vcpu, uint64_t pc, gva_t va);
 void ledger_progress(struct ledger *ledger, unsigned vcpu);
 /* An access hit a translation that the tables do not have any more. */
 void ledger_hit(struct ledger *ledger, unsigned vcpu, gva_t va);
+
+/*
+ * Software on the vCPU begins to walk the tables of a root, 0: of the one that
+ * it has loaded, without a lock; one walk at a time. A table that was linked
+ * then may not be given away before it ends.
+ */
+void ledger_soft_walk_begin(struct ledger *ledger, unsigned vcpu, gpa_t root);
+void ledger_soft_walk_end(struct ledger *ledger, unsigned vcpu);
+/* The vCPU asks others, a bit each, to flush; takes that as done (judged). */
+void ledger_flush_ask(struct ledger *ledger, unsigned vcpu, uint64_t vcpus);
+void ledger_flush_waited(struct ledger *ledger, unsigned vcpu, uint64_t pc,
+                         uint64_t vcpus);
+/* So many requests to the vCPU, the oldest first, were served; 0: all. */
+void ledger_flush_served(struct ledger *ledger, unsigned vcpu,
+                         uint64_t requests);
+/* The vCPU goes on: all must have been served (judged). vcpu, pc: who says so.
+ */
+void ledger_flush_resume(struct ledger *ledger, unsigned vcpu, uint64_t pc,
+                         unsigned resumed);
+/*
+ * The page is clean: who writes to it makes it dirty again. It is dropped for
+ * being clean: judged by its contents, which must be what they were. Needs
+ * config.page.
+ */
+void ledger_frame_clean(struct ledger *ledger, unsigned vcpu, uint64_t pc,
+                        gpa_t page);
+void ledger_frame_drop(struct ledger *ledger, unsigned vcpu, uint64_t pc,
+                       gpa_t page);
 
 /* --- checkpoints --- */
 
