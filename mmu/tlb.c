@@ -35,6 +35,7 @@ struct tlb {
     uint64_t *tags;   /* 0: free way */
     uint64_t *stamps; /* last use (LRU) or insertion (FIFO); oldest goes */
     struct tlb_entry *entries;
+    uint64_t *filled;       /* a bit each set; 0: it has no entry */
     struct dirty_set dirty; /* ways that differ from `saved`, maybe more */
     struct walk_cache *walk_cache;
     struct tlb_counters counters;
@@ -78,11 +79,12 @@ struct tlb *tlb_new(const struct tlb_config *config)
     tlb->tags = calloc(count, sizeof(*tlb->tags));
     tlb->stamps = calloc(count, sizeof(*tlb->stamps));
     tlb->entries = calloc(count, sizeof(*tlb->entries));
+    tlb->filled = calloc((config->sets + 63) / 64, sizeof(*tlb->filled));
     if (config->walk_cache_entries) {
         tlb->walk_cache =
             walk_cache_new(config->walk_cache_entries, &tlb->counters);
     }
-    if (!tlb->tags || !tlb->stamps || !tlb->entries ||
+    if (!tlb->tags || !tlb->stamps || !tlb->entries || !tlb->filled ||
         (config->walk_cache_entries && !tlb->walk_cache)) {
         tlb_free(tlb);
         return NULL;
@@ -110,8 +112,16 @@ void tlb_free(struct tlb *tlb)
         free(tlb->tags);
         free(tlb->stamps);
         free(tlb->entries);
+        free(tlb->filled);
         free(tlb);
     }
+}
+
+static void note_filled(struct tlb *tlb, size_t index)
+{
+    size_t set = index / tlb->config.ways;
+
+    tlb->filled[set / 64] |= UINT64_C(1) << set % 64;
 }
 
 bool tlb_copy(struct tlb *to, const struct tlb *from)
@@ -132,6 +142,8 @@ bool tlb_copy(struct tlb *to, const struct tlb *from)
     memcpy(to->tags, from->tags, count * sizeof(*to->tags));
     memcpy(to->stamps, from->stamps, count * sizeof(*to->stamps));
     memcpy(to->entries, from->entries, count * sizeof(*to->entries));
+    memcpy(to->filled, from->filled,
+           (from->config.sets + 63) / 64 * sizeof(*to->filled));
     dirty_mark_all(&to->dirty, count);
     if (to->walk_cache) {
         walk_cache_copy(to->walk_cache, from->walk_cache);
@@ -309,6 +321,7 @@ struct tlb_entry *tlb_insert(struct tlb *tlb, gva_t va, uint16_t asid,
         .t = *t,
     };
     dirty_mark(&tlb->dirty, index);
+    note_filled(tlb, index);
     tlb->tags[index] = tag;
     tlb->stamps[index] = ++tlb->clock;
     tlb->of_size[size_index(shift)]++;
@@ -340,24 +353,48 @@ static void sweep_entry(struct sweep *sweep, size_t index)
     }
 }
 
-/* Most of a large TLB is empty: a set is looked at whole, and the last entry
- * ends it. */
-static void sweep_all(struct sweep *sweep)
+/*
+ * The first way of the next set that may have an entry, from *set on, which
+ * moves past it; NOT_FOUND: there is none. Sets found empty are not looked at
+ * again until something comes in: most of a large TLB is empty.
+ */
+static size_t next_filled(struct tlb *tlb, size_t *set)
 {
-    const struct tlb *tlb = sweep->tlb;
-    size_t capacity = tlb_capacity(tlb), left = tlb_occupancy(tlb);
     unsigned ways = tlb->config.ways;
 
-    for (size_t set = 0; left && set < capacity; set += ways) {
-        uint64_t any = 0;
+    while (*set < tlb->config.sets) {
+        uint64_t word = tlb->filled[*set / 64] >> *set % 64, any = 0;
+        size_t first;
 
-        for (unsigned way = 0; way < ways; way++) {
-            any |= tlb->tags[set + way];
+        if (!word) {
+            *set = (*set / 64 + 1) * 64;
+            continue;
         }
-        for (unsigned way = 0; any && way < ways; way++) {
-            if (tlb->tags[set + way]) {
-                sweep_entry(sweep, set + way);
-                left--;
+        *set += (size_t)__builtin_ctzll(word);
+        first = *set * ways;
+        for (unsigned way = 0; way < ways; way++) {
+            any |= tlb->tags[first + way];
+        }
+        if (!any) {
+            tlb->filled[*set / 64] &= ~(UINT64_C(1) << *set % 64);
+        }
+        ++*set;
+        if (any) {
+            return first;
+        }
+    }
+    return NOT_FOUND;
+}
+
+static void sweep_all(struct sweep *sweep)
+{
+    struct tlb *tlb = sweep->tlb;
+    size_t set = 0, first;
+
+    while ((first = next_filled(tlb, &set)) != NOT_FOUND) {
+        for (unsigned way = 0; way < tlb->config.ways; way++) {
+            if (tlb->tags[first + way]) {
+                sweep_entry(sweep, first + way);
             }
         }
     }
@@ -446,9 +483,15 @@ void tlb_foreach(struct tlb *tlb,
                  bool (*each)(void *opaque, struct tlb_entry *entry),
                  void *opaque)
 {
-    for (size_t i = 0; i < tlb_capacity(tlb); i++) {
-        if (tlb->tags[i] && !each(opaque, &tlb->entries[i])) {
-            return;
+    size_t set = 0, first;
+
+    while ((first = next_filled(tlb, &set)) != NOT_FOUND) {
+        for (unsigned way = 0; way < tlb->config.ways; way++) {
+            size_t i = first + way;
+
+            if (tlb->tags[i] && !each(opaque, &tlb->entries[i])) {
+                return;
+            }
         }
     }
 }
@@ -532,6 +575,9 @@ void tlb_rollback(struct tlb *tlb)
     }
     while (dirty_take(&tlb->dirty, &index)) {
         tlb->tags[index] = saved->tags[index];
+        if (tlb->tags[index]) {
+            note_filled(tlb, index);
+        }
         tlb->stamps[index] = saved->stamps[index];
         tlb->entries[index] = saved->entries[index];
     }

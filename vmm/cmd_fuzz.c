@@ -219,6 +219,7 @@ static bool fuzz_open(struct fuzz *f, const struct vm_config *config,
 
     f->start_us = g_get_monotonic_time();
     f->corpus = fuzz_corpus_new();
+    f->corpus->is_named = f->first_dir != NULL;
     f->found = g_array_new(FALSE, FALSE, sizeof(struct failure));
     f->target = fuzz_target_open(config, error);
     if (!f->target) {

@@ -91,7 +91,9 @@ struct fuzz_input *fuzz_corpus_add(struct fuzz_corpus *c,
     input->depth = depth;
     c->depth = MAX(c->depth, depth);
     c->bytes += run->length;
-    g_hash_table_add(c->names, fuzz_name(run->bytes, run->length));
+    if (c->is_named) {
+        g_hash_table_add(c->names, fuzz_name(run->bytes, run->length));
+    }
     g_ptr_array_add(c->inputs, input);
     return input;
 }

@@ -30,6 +30,7 @@ struct fuzz_input {
 struct fuzz_corpus {
     GPtrArray *inputs; /* struct fuzz_input */
     GHashTable *names; /* SHA-1 of inputs here and those that were run */
+    bool is_named;     /* names are kept: there are files */
     uint8_t *seen;     /* FUZZ_MAP_SIZE: classes, a bit each */
     unsigned places;   /* counters of places that were ever used */
     unsigned pairs;    /* pairs, each in each class */

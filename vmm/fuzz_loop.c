@@ -246,10 +246,13 @@ static bool is_over(struct fuzz *f)
 static bool save_input(struct fuzz *f, const struct fuzz_run *run,
                        GError **error)
 {
-    g_autofree char *name = fuzz_name(run->bytes, run->length);
+    g_autofree char *name = NULL;
 
-    return !f->first_dir ||
-           fuzz_save(f->first_dir, name, run->bytes, run->length, error);
+    if (!f->first_dir) {
+        return true;
+    }
+    name = fuzz_name(run->bytes, run->length);
+    return fuzz_save(f->first_dir, name, run->bytes, run->length, error);
 }
 
 static bool look_at(struct fuzz *f, const struct next *next,
