@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs the test tables. TAP: "ok N - module: sentence". */
+/*
+ * Runs the test tables. TAP: "ok N - module: sentence". With ktest=TEXT on the
+ * command line only those whose sentence contains the text, in which _ is any
+ * character; they keep their numbers.
+ */
 #include "kernel/ktest.h"
 
+#include "kernel/bootargs.h"
 #include "kernel/lib.h"
 #include "kernel/printk.h"
 #include "kernel/sched.h"
@@ -25,6 +30,31 @@ static bool pages_are_back(uint64_t before)
         sched_sleep_ns(1000 * 1000);
     }
     return true;
+}
+
+static bool begins(const char *text, const char *pattern)
+{
+    for (; *pattern != '\0'; text++, pattern++) {
+        if (*text == '\0' || (*pattern != '_' && *pattern != *text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_wanted(const struct ktest *test)
+{
+    char wanted[64];
+
+    if (bootargs_get("ktest", wanted, sizeof(wanted)) == NULL) {
+        return true;
+    }
+    for (const char *at = test->name; *at != '\0'; at++) {
+        if (begins(at, wanted)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool ktest_run(const char *module, const struct ktest *test,
@@ -65,6 +95,9 @@ unsigned ktest_run_all(unsigned *out_count)
         }
         for (unsigned i = 0; i < table->count; i++) {
             number++;
+            if (!is_wanted(&table->tests[i])) {
+                continue;
+            }
             failed += !ktest_run(table->module, &table->tests[i], number);
         }
     }
