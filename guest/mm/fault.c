@@ -170,8 +170,7 @@ static int fault_swap(struct fault *f)
     }
     page_lock(page); /* reclaim may still be at it */
     if (!swap_cache_holds(page, entry) || !lock_same(f)) {
-        page_unlock(page);
-        page_put(page);
+        swap_cache_unlock_put(page);
         return FAULT_RETRY;
     }
     if (page_mapcount(page) == 0) {
@@ -315,8 +314,7 @@ static int fault_wp(struct fault *f)
     if (maybe_alone || page_test(page, PG_SWAPCACHE)) {
         page_lock(page);
         if (!lock_same(f)) {
-            page_unlock(page);
-            page_put(page);
+            swap_cache_unlock_put(page);
             return FAULT_RETRY;
         }
         if (alone_in_cache(page)) {
@@ -333,6 +331,9 @@ static int fault_wp(struct fault *f)
         page_unlock(page);
     }
     r = copy_page(f, page);
+    if (r != 0) {
+        swap_cache_try_drop(page); /* whoever let go may have found it locked */
+    }
     page_put(page);
     return r;
 }

@@ -390,3 +390,29 @@ const char *test_swap_full(void)
     KTEST_CHECK(swap_used() == used);
     return NULL;
 }
+
+/*
+ * Its last user finds the page locked, and cannot take it out of the swap
+ * cache: who unlocks it does.
+ */
+const char *test_cache_orphan(void)
+{
+    uint64_t used = swap_used(), entry;
+    bool no_memory = false;
+    struct page *page;
+
+    KTEST_CHECK(ktest_enter() != NULL);
+    KTEST_CHECK(ktest_map(TEST_VA, 1, false) && ktest_fill(TEST_VA, 1, 9));
+    KTEST_CHECK(sys_madvise(TEST_VA, PAGE_SIZE, MADV_PAGEOUT) == 0);
+    KTEST_CHECK(pte_is_swap(ktest_pte(current()->mm, TEST_VA)));
+    entry = pte_swap_entry(ktest_pte(current()->mm, TEST_VA));
+    page = swap_in_page(entry, &no_memory);
+    KTEST_CHECK(page != NULL);
+    page_lock(page);
+    KTEST_CHECK(sys_munmap(TEST_VA, PAGE_SIZE) == 0);
+    KTEST_CHECK(swap_cache_holds(page, entry) && swap_used() == used + 1);
+    swap_cache_unlock_put(page);
+    KTEST_CHECK(swap_used() == used);
+    ktest_leave();
+    return NULL;
+}

@@ -8,6 +8,7 @@
 #include "mm/memcg.h"
 #include "mm/page.h"
 #include "mm/rmap.h"
+#include "mm/swap.h"
 
 /* Pages whose use is looked up between two holds of the lock. */
 #define AGE_BATCH 32
@@ -293,6 +294,7 @@ static bool used_lately(struct page *page)
     if (page_trylock(page)) {
         young = rmap_test_and_clear_young(page);
         page_unlock(page);
+        swap_cache_try_drop(page);
     }
     return young;
 }

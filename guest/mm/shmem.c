@@ -98,8 +98,7 @@ static void evict_page(struct shmem *shmem, _Atomic uint64_t *slot)
             page_put(page);
             return;
         }
-        page_unlock(page);
-        page_put(page);
+        swap_cache_unlock_put(page);
     }
 }
 
@@ -174,8 +173,7 @@ static struct page *swap_in(struct shmem *shmem, uint64_t index,
     if (atomic_load_explicit(slot, memory_order_relaxed) != entry ||
         !swap_cache_holds(page, entry >> 1)) {
         spin_unlock(&shmem->lock);
-        page_unlock(page);
-        page_put(page);
+        swap_cache_unlock_put(page);
         return NULL;
     }
     page->mapping = shmem;
@@ -233,8 +231,7 @@ struct page *shmem_get_page(struct shmem *shmem, uint64_t index,
         if (page->mapping == shmem && page->index == index) {
             return page;
         }
-        page_unlock(page); /* it went to swap while we waited */
-        page_put(page);
+        swap_cache_unlock_put(page); /* it went to swap while we waited */
     }
     return NULL;
 }

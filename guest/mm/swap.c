@@ -356,17 +356,37 @@ void swap_cache_free_use(struct page *page)
     }
 }
 
+/* Nobody maps the page and nobody names its slot; certain if it is locked. */
+static bool is_orphan(struct page *page)
+{
+    uint64_t entry = __atomic_load_n(&page->private, __ATOMIC_RELAXED);
+
+    return page_test(page, PG_SWAPCACHE) && page_mapcount(page) == 0 &&
+           entry != 0 && swap_count(entry) == 0;
+}
+
+/*
+ * Whoever lets go of a page last looks here, and goes away if the page is
+ * locked. So everybody looks who unlocks a page that is not mapped by himself
+ * for certain, this function too: what was no orphan under the lock may have
+ * become one before it was free.
+ */
 void swap_cache_try_drop(struct page *page)
 {
-    if (!page_test(page, PG_SWAPCACHE) || !page_trylock(page)) {
-        return;
+    while (is_orphan(page) && page_trylock(page)) {
+        if (is_orphan(page)) {
+            page_clear(page, PG_DIRTY);
+            swap_cache_delete(page);
+        }
+        page_unlock(page);
     }
-    if (page_test(page, PG_SWAPCACHE) && page_mapcount(page) == 0 &&
-        swap_count(page->private) == 0) {
-        page_clear(page, PG_DIRTY);
-        swap_cache_delete(page);
-    }
+}
+
+void swap_cache_unlock_put(struct page *page)
+{
     page_unlock(page);
+    swap_cache_try_drop(page);
+    page_put(page);
 }
 
 /* --- data --- */

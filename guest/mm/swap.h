@@ -45,10 +45,15 @@ bool swap_cache_replace(struct page *page, struct page *to);
  */
 void swap_cache_free_use(struct page *page);
 /*
- * Not locked: an unmapped page whose slot nobody names any more leaves the
- * cache, unless somebody holds its lock.
+ * Not locked, a reference held: an unmapped page whose slot nobody names any
+ * more leaves the cache, unless somebody holds its lock.
  */
 void swap_cache_try_drop(struct page *page);
+/*
+ * Unlocks a page that its users may have let go of meanwhile, looks whether it
+ * must leave the cache, since they found it locked, and puts a reference.
+ */
+void swap_cache_unlock_put(struct page *page);
 
 /* The page of the entry, from the cache or read in; with a reference, not
  * locked. NULL: the entry is stale (look again), or no memory. */
