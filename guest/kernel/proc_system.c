@@ -25,9 +25,9 @@ static int meminfo_text(struct inode *inode, struct text *text)
     text_printf(text, "Buffers:        %8u kB\n", 0);
     text_printf(text, "Cached:         %8u kB\n", 0);
     text_printf(text, "SwapCached:     %8u kB\n", 0);
-    text_printf(text, "SwapTotal:      %8lu kB\n", kib(page_total_count()));
+    text_printf(text, "SwapTotal:      %8lu kB\n", kib(swap_total()));
     text_printf(text, "SwapFree:       %8lu kB\n",
-                kib(page_total_count() - swap_used()));
+                kib(swap_total() - min_u64(swap_used(), swap_total())));
     text_printf(text, "Zswapped:       %8lu kB\n", kib(swap_used()));
     text_printf(text, "Zswap:          %8lu kB\n", kib(swap_store_pages()));
     return 0;

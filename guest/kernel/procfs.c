@@ -6,6 +6,8 @@
  * to, it runs a hook: "ipi CPU COUNT" makes COUNT round trips to that CPU.
  * /proc/shootdown_cpu: the same lines for the CPU that reads it.
  * /proc/shootdown_cpus: "name value value ...", one value for each CPU.
+ * /proc/shootdown_frames: "name frames": what the frames of RAM are used for;
+ * and how many slots of swap are in use.
  */
 #include "kernel/bootargs.h"
 #include "kernel/errno.h"
@@ -17,7 +19,9 @@
 #include "kernel/procfs.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
+#include "mm/frames.h"
 #include "mm/page.h"
+#include "mm/swap.h"
 
 static int shootdown_text(struct inode *inode, struct text *text)
 {
@@ -126,6 +130,20 @@ static int shootdown_cpus_text(struct inode *inode, struct text *text)
     return 0;
 }
 
+static int shootdown_frames_text(struct inode *inode, struct text *text)
+{
+    struct frame_counts counts;
+
+    (void)inode;
+    frames_count(&counts);
+    for (unsigned i = 0; i < FRAME_KINDS; i++) {
+        text_printf(text, "%s %lu\n", frame_kind_name((enum frame_kind)i),
+                    counts.n[i]);
+    }
+    text_printf(text, "swap_slots %lu\n", swap_used());
+    return 0;
+}
+
 void procfs_add(const char *path, int (*text)(struct inode *, struct text *))
 {
     struct inode_ops *ops = kmalloc(sizeof(*ops)); /* lives on */
@@ -152,6 +170,7 @@ void procfs_init(void)
     procfs_add("/proc/lock_order", lock_order_file_text);
     procfs_add("/proc/shootdown_cpu", shootdown_cpu_text);
     procfs_add("/proc/shootdown_cpus", shootdown_cpus_text);
+    procfs_add("/proc/shootdown_frames", shootdown_frames_text);
     proc_interrupts_init();
     proc_system_init();
 }

@@ -30,7 +30,7 @@ enum race_finding {
     RACE_FOUND_EXEC = 4,   /* the executed program's pages do */
     RACE_FOUND_DEATH = 5,  /* a process died */
     RACE_FOUND_CALL = 6,   /* a system call failed that must not */
-    RACE_FOUND_LEAK = 7,   /* fewer free pages after than before */
+    RACE_FOUND_LEAK = 7,   /* other pages are owned than before */
 };
 
 /* A mapping of a thread, at one of its two homes. */
@@ -81,7 +81,7 @@ struct race_thread {
 struct race_options {
     unsigned long processes, threads, pages, shared_pages;
     unsigned long rounds, seconds, seed, limit_pages;
-    bool choose, calm, strict;
+    bool choose, calm;
 };
 
 extern struct race_options race_opt;

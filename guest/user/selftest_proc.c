@@ -211,6 +211,83 @@ static bool per_cpu_counters(void)
     return true;
 }
 
+struct frames {
+    unsigned long all, anon, slots;
+};
+
+static struct frames read_frames(void)
+{
+    static const char *const names[] = {"free ",       "reserved ",   "table ",
+                                        "slab ",       "anon ",       "shmem ",
+                                        "swap_cache ", "swap_store ", "other "};
+    const char *text = text_of("/proc/shootdown_frames");
+    struct frames f = {
+        .anon = (unsigned long)number_after(text, "anon "),
+        .slots = (unsigned long)number_after(text, "swap_slots "),
+    };
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        f.all += (unsigned long)number_after(text, names[i]);
+    }
+    return f;
+}
+
+/* Nothing moves any more: the same twice. */
+static struct frames frames_now(void)
+{
+    struct frames last, now = read_frames();
+    unsigned tries = 20;
+
+    do {
+        last = now;
+        now = read_frames();
+    } while (memcmp(&last, &now, sizeof(now)) != 0 && --tries > 0);
+    return now;
+}
+
+/* Where a page is changes, not how many there are. */
+static bool frames_add_up(void)
+{
+    enum { PAGES = 300 };
+    struct frames f[5];
+    char *area;
+
+    if (access("/proc/shootdown_frames", F_OK) != 0) {
+        return test_skip("not our kernel");
+    }
+    area = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(area != MAP_FAILED);
+    /* After a first time, which copies what fork left shared. */
+    for (unsigned i = 0; i < 5; i++) {
+        f[i] = frames_now();
+    }
+    f[0] = frames_now();
+    for (unsigned i = 0; i < PAGES; i++) {
+        area[i * 4096] = 1;
+    }
+    f[1] = frames_now();
+    CHECK(madvise(area, PAGES * 4096, MADV_PAGEOUT) == 0);
+    f[2] = frames_now();
+    for (unsigned i = 0; i < PAGES; i++) {
+        CHECK(((volatile char *)area)[i * 4096] == 1);
+    }
+    f[3] = frames_now();
+    CHECK(munmap(area, PAGES * 4096) == 0);
+    f[4] = frames_now();
+    CHECK_EQ(f[1].anon, f[0].anon + PAGES);
+    CHECK_EQ(f[2].anon, f[0].anon);
+    CHECK_EQ(f[2].slots, f[1].slots + PAGES);
+    CHECK_EQ(f[3].anon, f[1].anon);
+    CHECK_EQ(f[3].slots, f[0].slots); /* the last use took the copy with it */
+    CHECK_EQ(f[4].slots, f[0].slots);
+    CHECK_EQ(f[4].anon, f[0].anon);
+    for (unsigned i = 1; i < 5; i++) {
+        CHECK_EQ(f[i].all, f[0].all);
+    }
+    return true;
+}
+
 static bool numbers_are_listed(void)
 {
     DIR *dir = opendir("/proc");
@@ -236,6 +313,7 @@ static const struct test tests[] = {
     {"CPU time and clocks move", times_move},
     {"the counters of each CPU can be read", per_cpu_counters},
     {"processes are listed", numbers_are_listed},
+    {"pages are owned wherever they are", frames_add_up},
 };
 
 TEST_TABLE(tests_proc, "proc", tests);
