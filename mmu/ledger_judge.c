@@ -37,7 +37,7 @@ static bool is_table(const struct ledger_record *r)
     return false;
 }
 
-static unsigned el_of(const struct ledger *l, unsigned vcpu)
+unsigned ledger_el_of(const struct ledger *l, unsigned vcpu)
 {
     return l->config.el ? l->config.el(l->config.opaque, vcpu)
                         : l->s.vcpu[vcpu].el;
@@ -57,7 +57,7 @@ struct ledger_sight ledger_see(const struct ledger *l,
     for (uint64_t left = mask; left; left &= left - 1) {
         unsigned v = (unsigned)__builtin_ctzll(left);
 
-        if (!ledger_is_live(l, r, v) || (!at_once && el_of(l, v) != 0)) {
+        if (!ledger_is_live(l, r, v) || (!at_once && ledger_el_of(l, v) != 0)) {
             sight.now &= ~ledger_bit(v);
             sight.later |= ledger_bit(v);
         }
@@ -269,6 +269,9 @@ void ledger_el(struct ledger *l, unsigned vcpu, unsigned el)
 {
     ledger_touch(l, &l->s.vcpu[vcpu].el, sizeof(l->s.vcpu[vcpu].el));
     l->s.vcpu[vcpu].el = el;
+    if (el == 0 && l->s.clash & ledger_bit(vcpu)) {
+        ledger_tag_back(l, vcpu);
+    }
     if (el != 0 || !(l->s.late & ledger_bit(vcpu))) {
         return;
     }
@@ -286,7 +289,7 @@ void ledger_el(struct ledger *l, unsigned vcpu, unsigned el)
 
 uint64_t ledger_late(const struct ledger *l)
 {
-    return l->s.late;
+    return l->s.late | l->s.clash;
 }
 
 /* --- S1 and S4: frames --- */

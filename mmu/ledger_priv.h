@@ -146,6 +146,7 @@ struct ledger_tag {
     bool gone;   /* the root was given away; nobody can load it any more */
     bool filled; /* the root had a valid descriptor */
     bool dying;
+    uint64_t pc; /* of the last load */
     uint64_t holders;
     uint64_t unchecked;              /* loaded it while it was empty */
     uint64_t left[LEDGER_VCPUS_MAX]; /* when it was last loaded there */
@@ -230,7 +231,8 @@ struct ledger_state {
     unsigned pins;
     struct ledger_clean *clean[LEDGER_CLEAN_BUCKETS];
     uint64_t seq;
-    uint64_t late; /* who is in some record's late mask */
+    uint64_t late;  /* who is in some record's late mask */
+    uint64_t clash; /* who loaded an ASID that another one had loaded, too */
     uint64_t tables, records;
 };
 
@@ -301,6 +303,9 @@ void ledger_tag_root_gone(struct ledger *l, gpa_t root);
 /* A root got its first valid descriptor. */
 void ledger_tag_filled(struct ledger *l, gpa_t root);
 void ledger_tag_off(struct ledger *l, unsigned vcpu);
+/* A vCPU of s.clash is back at EL0. */
+void ledger_tag_back(struct ledger *l, unsigned vcpu);
+unsigned ledger_el_of(const struct ledger *l, unsigned vcpu);
 bool ledger_is_dying(const struct ledger *l, gpa_t root);
 /* Who may have what the table's root leads to; tag: under which ASID. */
 uint64_t ledger_holders(struct ledger *l, const struct ledger_table *root,

@@ -77,6 +77,7 @@ static bool is_filled(struct ledger *l, gpa_t root)
     return false;
 }
 
+/* where: whose entries it would use, or who runs with the same ASID. */
 static void tell(struct ledger *l, unsigned vcpu, uint64_t pc,
                  const struct ledger_tag *mine, struct ledger_tag *owner,
                  uint64_t where)
@@ -89,7 +90,7 @@ static void tell(struct ledger *l, unsigned vcpu, uint64_t pc,
         .old = owner->root,
         .now = mine->root,
         .break_vcpu = (unsigned)__builtin_ctzll(where),
-        .break_pc = pc,
+        .break_pc = owner->pc,
         .now_vcpu = vcpu,
         .now_pc = pc,
         .dirty = where,
@@ -101,8 +102,11 @@ static void tell(struct ledger *l, unsigned vcpu, uint64_t pc,
     owner->holders &= ~where;
 }
 
-/* Two roots under one ASID on one vCPU; and, where TLBIs reach all of them, on
- * two that both run. */
+/*
+ * Two roots under one ASID on one vCPU. Where TLBIs reach all of them, on two
+ * that both run as well, which is seen when the second one is at EL0: one that
+ * is in the middle of a switch may have an ASID loaded that was given away.
+ */
 static void judge(struct ledger *l, unsigned vcpu, uint64_t pc,
                   const struct ledger_tag *mine)
 {
@@ -118,11 +122,43 @@ static void judge(struct ledger *l, unsigned vcpu, uint64_t pc,
         for (unsigned v = 0; !where && !l->config.ipi && v < l->config.vcpus;
              v++) {
             if (t->holders & ledger_bit(v) && is_loaded(l, v, t)) {
-                where = ledger_bit(v);
+                l->s.clash |= ledger_bit(v) | ledger_bit(vcpu);
             }
         }
         if (where) {
             tell(l, vcpu, pc, mine, t, where);
+            free_if_idle(l, t);
+        }
+    }
+}
+
+void ledger_tag_back(struct ledger *l, unsigned vcpu)
+{
+    const struct ledger_loaded *loaded = &l->s.vcpu[vcpu].loaded[0];
+    const struct ledger_tag *mine = find(l, loaded->root, loaded->asid);
+    struct ledger_tag *next;
+
+    l->s.clash &= ~ledger_bit(vcpu);
+    for (struct ledger_tag *t = l->s.tags; mine && t; t = next) {
+        uint64_t where = 0;
+
+        next = t->next;
+        if (t == mine || t->asid != mine->asid || !t->filled) {
+            continue;
+        }
+        for (unsigned v = 0; v < l->config.vcpus; v++) {
+            if (v == vcpu || !(t->holders & ledger_bit(v)) ||
+                !is_loaded(l, v, t)) {
+                continue;
+            }
+            if (ledger_el_of(l, v) == 0) {
+                where |= ledger_bit(v);
+            } else {
+                l->s.clash |= ledger_bit(v);
+            }
+        }
+        if (where) {
+            tell(l, vcpu, mine->pc, mine, t, where);
             free_if_idle(l, t);
         }
     }
@@ -159,6 +195,7 @@ void ledger_tag_load(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t root,
     link_first(l, t);
     ledger_touch(l, t, offsetof(struct ledger_tag, left));
     t->holders |= ledger_bit(vcpu);
+    t->pc = pc;
     t->filled = t->filled || is_filled(l, root);
     if (t->filled) {
         judge(l, vcpu, pc, t);
