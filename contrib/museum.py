@@ -409,7 +409,7 @@ def check_pages(exhibits):
                           "and another one in guest/abi/bugs.inc")
     numbers = {e["number"] for e in exhibits}
     for name, number in known.items():
-        if number not in numbers:
+        if number and number not in numbers: # 0: a mutant, no museum piece
             wrong.append(name)
             print(f"guest/abi/bugs.inc: {name}: no exhibit {number}")
     return not wrong

@@ -193,12 +193,24 @@ static int list_liberties(void)
     return EXIT_FINE;
 }
 
+static void print_bug(const char *name, unsigned exhibit, const char *rules,
+                      const char *what)
+{
+    g_autofree char *of =
+        exhibit ? g_strdup_printf("%u", exhibit) : g_strdup("mutant");
+    g_autofree char *title = g_strdup_printf("%s (%s; %s)", name, of, rules);
+
+    print_item(title, 6, what);
+}
+
 static int list_bugs(void)
 {
-    printf("Bugs of the bundled kernel (shootdown run --bug NAME), each with "
-           "its number in\nthe museum and the rules that it breaks:\n");
+    printf(
+        "Bugs of the bundled kernel (shootdown run --bug NAME), each with "
+        "its number in\nthe museum and the rules that it breaks (mutants are "
+        "no museum pieces):\n");
 #define BUG(ident, name, exhibit, rules, what)                                 \
-    print_item(name " (" #exhibit "; " rules ")", 6, what);
+    print_bug(name, exhibit, rules, what);
 #include "abi/bugs.inc"
 #undef BUG
     return EXIT_FINE;

@@ -16,6 +16,7 @@
  * CPUs there is one for each even then, since the CPU that asks is about to
  * stop using its own.
  */
+#include "kernel/bug.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "mm/counters.h"
@@ -27,7 +28,8 @@
 #define MAP_WORDS (MAX_ASIDS / 64)
 #define ODD_NUMBERS 0xaaaaaaaaaaaaaaaaUL
 
-static struct spinlock asid_lock = SPINLOCK_INIT(LOCK_asid); /* taken with IRQs off */
+static struct spinlock asid_lock =
+    SPINLOCK_INIT(LOCK_asid); /* taken with IRQs off */
 static _Atomic uint64_t asid_generation = ASID_GENERATION_STEP;
 static uint64_t asid_map[MAP_WORDS]; /* [asid_lock] numbers in use */
 static unsigned asid_count;          /* numbers below this are handed out */
@@ -212,6 +214,21 @@ static uint64_t new_context(struct mm *mm)
     return generation | n;
 }
 
+/*
+ * Publishes the id that this CPU is about to run with. It fails if a rollover
+ * took our active id meanwhile; then the generation we compared with may be
+ * the old one.
+ */
+static bool publish(struct asid_cpu *ac, uint64_t old, uint64_t id)
+{
+    if (bug_is(BUG_asid_slot_overwrite)) {
+        return atomic_exchange_explicit(&ac->active, id,
+                                        memory_order_relaxed) != 0;
+    }
+    return atomic_compare_exchange_strong_explicit(
+        &ac->active, &old, id, memory_order_relaxed, memory_order_relaxed);
+}
+
 uint16_t asid_check_and_switch(struct mm *mm)
 {
     unsigned cpu = cpu_id();
@@ -220,14 +237,7 @@ uint16_t asid_check_and_switch(struct mm *mm)
     uint64_t old = atomic_load_explicit(&ac->active, memory_order_relaxed);
     bool flush;
 
-    /*
-     * The exchange fails if a rollover took our active id meanwhile; then the
-     * generation we compared with may be the old one.
-     */
-    if (old != 0 && is_current(id) &&
-        atomic_compare_exchange_strong_explicit(&ac->active, &old, id,
-                                                memory_order_relaxed,
-                                                memory_order_relaxed)) {
+    if (old != 0 && is_current(id) && publish(ac, old, id)) {
         return (uint16_t)number_of(id);
     }
     spin_lock(&asid_lock);
@@ -244,4 +254,26 @@ uint16_t asid_check_and_switch(struct mm *mm)
     atomic_store_explicit(&ac->active, id, memory_order_relaxed);
     spin_unlock(&asid_lock);
     return (uint16_t)number_of(id);
+}
+
+/*
+ * The number goes back when no TLB has entries under it: the flush first, while
+ * we still know which.
+ */
+void asid_free(struct mm *mm)
+{
+    uint64_t flags = spin_lock_irqsave(&asid_lock);
+    uint64_t id = atomic_load_explicit(&mm->context.id, memory_order_relaxed);
+
+    if (id != 0 && is_current(id) && number_of(id) != 0) {
+        unsigned n = (unsigned)number_of(id);
+
+        if (bug_is(BUG_id_forgotten)) {
+            atomic_store_explicit(&mm->context.id, 0, memory_order_relaxed);
+        }
+        flush_bc_mm(mm);
+        asid_map[n / 64] &= ~BIT(n % 64);
+        cur_idx = n < cur_idx ? n : cur_idx;
+    }
+    spin_unlock_irqrestore(&asid_lock, flags);
 }

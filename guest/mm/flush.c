@@ -7,6 +7,7 @@
 
 #include "arch/barrier.h"
 #include "arch/sysreg.h"
+#include "kernel/bug.h"
 #include "kernel/panic.h"
 #include "kernel/smp.h"
 #include "kernel/time.h"
@@ -16,6 +17,9 @@
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/tlbbatch.h"
+
+/* local_tlbi=on: more than this by address, and all of the mm is cheaper. */
+#define LOCAL_PAGES_MAX 512UL
 
 struct tlb_cpu tlb_cpus[MAX_CPUS];
 
@@ -41,6 +45,7 @@ void flush_mm_init(struct mm *mm)
     atomic_init(&mm->context.tlb_gen, 1);
     mm->context.ctx_id =
         atomic_fetch_add_explicit(&next_ctx_id, 1, memory_order_relaxed);
+    atomic_init(&mm->context.active_cpu, FLUSH_NO_CPU);
     atomic_init(&mm->context.next_trim,
                 mm_like.lazy_cpumask ? time_now_ns() / NSEC_PER_TICK + HZ : 0);
 }
@@ -61,19 +66,66 @@ void flush_cpu_init(void)
     }
 }
 
+/*
+ * local_tlbi=on: no other CPU ever loaded the mm, so no other TLB has anything
+ * of it. Who loads it next says so first, and then waits for that: either he
+ * sees our stores, or we see him. NULL: all of the mm.
+ */
+static bool flush_here_only(struct mm *mm, const struct flush_range *range)
+{
+    uint64_t flags;
+    bool alone;
+
+    if (likely(!flush_opts.local_tlbi)) {
+        return false;
+    }
+    flags = local_irq_save(); /* stays on this CPU */
+    dsb_ish();
+    counter_inc(dsb_ish);
+    alone = atomic_load_explicit(&mm->context.active_cpu,
+                                 memory_order_relaxed) == cpu_id();
+    if (alone && range != NULL &&
+        range->end - range->start < LOCAL_PAGES_MAX * range->stride) {
+        tlb_local_flush_pages(asid_of(mm), range);
+    } else if (alone) {
+        tlb_local_flush_asid(asid_of(mm));
+    }
+    local_irq_restore(flags);
+    return alone;
+}
+
+/* This CPU is about to load the mm. */
+static void note_active_cpu(struct mm *mm)
+{
+    uint32_t was = FLUSH_NO_CPU, cpu = cpu_id();
+
+    if (likely(!flush_opts.local_tlbi)) {
+        return;
+    }
+    if (!atomic_compare_exchange_strong_explicit(&mm->context.active_cpu, &was,
+                                                 cpu, memory_order_relaxed,
+                                                 memory_order_relaxed) &&
+        was != cpu) {
+        atomic_store_explicit(&mm->context.active_cpu, FLUSH_MANY_CPUS,
+                              memory_order_relaxed);
+    }
+    dsb_ish();
+    counter_inc(dsb_ish);
+}
+
 void flush_tlb_page(struct mm *mm, uint64_t va)
 {
-    if (ipi()) {
-        struct flush_range range = {
-            .start = va,
-            .end = va + PAGE_SIZE,
-            .stride = PAGE_SIZE,
-            .level = 3,
-            .last_level = true,
-        };
+    struct flush_range range = {
+        .start = va,
+        .end = va + PAGE_SIZE,
+        .stride = PAGE_SIZE,
+        .level = 3,
+        .last_level = true,
+    };
 
+    if (ipi()) {
         flush_ipi_range(mm, &range);
-    } else {
+    } else if (!flush_here_only(mm, &range)) {
         flush_bc_page(mm, va);
     }
 }
@@ -92,7 +144,7 @@ void flush_tlb_mm(struct mm *mm)
         };
 
         flush_ipi_range(mm, &range);
-    } else {
+    } else if (!flush_here_only(mm, NULL)) {
         flush_bc_mm(mm);
     }
     mm_debug_mm_flush_end(mm, ticket);
@@ -102,7 +154,7 @@ void flush_tlb_range(struct mm *mm, const struct flush_range *range)
 {
     if (ipi()) {
         flush_ipi_range(mm, range);
-    } else {
+    } else if (!flush_here_only(mm, range)) {
         flush_bc_range(mm, range);
     }
 }
@@ -277,7 +329,13 @@ void mm_switch(struct mm *prev, struct mm *next)
         flush_ipi_switch(tc, next);
     } else {
         atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
+        if (!bug_is(BUG_active_cpu_late)) {
+            note_active_cpu(next);
+        }
         flush_set_ttbr0(tc, next, asid_check_and_switch(next));
+        if (bug_is(BUG_active_cpu_late)) {
+            note_active_cpu(next);
+        }
         atomic_store_explicit(&tc->loaded, next, memory_order_relaxed);
     }
     if (old != NULL && old != next) {

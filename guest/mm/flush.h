@@ -40,6 +40,10 @@ void flush_tlb_young(struct mm *mm, uint64_t va);
 /* A stale entry that is only too strict, on this CPU. */
 void flush_tlb_fix_spurious(struct mm *mm, uint64_t va);
 
+/* mm_context.active_cpu; from many there is no way back. */
+#define FLUSH_NO_CPU UINT32_MAX
+#define FLUSH_MANY_CPUS (UINT32_MAX - 1)
+
 /* --- batch hooks --- */
 void flush_batch_add_pending(struct tlb_ubc *ubc, struct mm *mm, uint64_t start,
                              uint64_t end);
@@ -116,5 +120,7 @@ uint16_t asid_of(struct mm *mm);
 /* Tests: hand out only ASIDs below n (0: all) from the next one on. */
 void asid_limit(unsigned n);
 uint64_t asid_generation_now(void);
+/* asid_free=on: nobody has mm loaded, and nobody will. */
+void asid_free(struct mm *mm);
 
 #endif

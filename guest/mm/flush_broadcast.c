@@ -42,9 +42,25 @@
         }                                                                      \
     } while (0)
 
+/* The level hint for operands: 0 is none. */
+static unsigned hint_of(unsigned level)
+{
+    if (!flush_opts.ttl || level == 0) {
+        return 0;
+    }
+    return bug_is(BUG_mutant_hint_off_by_one) ? level - 1 : level;
+}
+
 static uint64_t ttl_va(unsigned level)
 {
-    return flush_opts.ttl && level != 0 ? TLBI_TTL_4K(level) : 0;
+    unsigned hint = hint_of(level);
+
+    return hint != 0 ? TLBI_TTL_4K(hint) : 0;
+}
+
+static bool is_leaf_only(const struct flush_range *range)
+{
+    return range->last_level || bug_is(BUG_mutant_leaf_only);
 }
 
 /*
@@ -53,6 +69,16 @@ static uint64_t ttl_va(unsigned level)
  */
 static inline void tlb_sync(void)
 {
+    if (bug_is(BUG_mutant_dsb_ishst)) {
+        dsb_ishst();
+        counter_inc(dsb_ishst);
+        return;
+    }
+    if (bug_is(BUG_mutant_dsb_nsh)) {
+        dsb_nsh();
+        counter_inc(dsb_nsh);
+        return;
+    }
     dsb_ish();
     counter_inc(dsb_ish);
     if (unlikely(flush_opts.repeat_tlbi)) {
@@ -63,12 +89,26 @@ static inline void tlb_sync(void)
     }
 }
 
-NOINLINE void flush_bc_page(struct mm *mm, uint64_t va)
+/* Before a TLBI: makes the PTE stores visible, then reads the ASID. */
+static inline uint16_t visible_asid(struct mm *mm)
 {
+    if (bug_is(BUG_asid_read_early)) {
+        uint16_t early = asid_of(mm);
+
+        dsb_ishst();
+        counter_inc(dsb_ishst);
+        return early;
+    }
     dsb_ishst();
     counter_inc(dsb_ishst);
-    TLBI_VIEWS(tlbi_vale1is, tlbi_operand_va(va, asid_of(mm)) | ttl_va(3),
-               tlbi_va);
+    return asid_of(mm);
+}
+
+NOINLINE void flush_bc_page(struct mm *mm, uint64_t va)
+{
+    uint16_t asid = visible_asid(mm);
+
+    TLBI_VIEWS(tlbi_vale1is, tlbi_operand_va(va, asid) | ttl_va(3), tlbi_va);
     tlb_sync();
 }
 
@@ -82,9 +122,9 @@ NOINLINE void flush_bc_young(struct mm *mm, uint64_t va)
 
 NOINLINE void flush_bc_mm(struct mm *mm)
 {
-    dsb_ishst();
-    counter_inc(dsb_ishst);
-    TLBI_VIEWS(tlbi_aside1is, tlbi_operand_asid(asid_of(mm)), tlbi_asid);
+    uint16_t asid = visible_asid(mm);
+
+    TLBI_VIEWS(tlbi_aside1is, tlbi_operand_asid(asid), tlbi_asid);
     tlb_sync();
 }
 
@@ -109,9 +149,12 @@ static bool over_limit(uint64_t size, uint64_t stride)
 
 static void tlb_one(uint64_t va, uint16_t asid, const struct flush_range *range)
 {
-    uint64_t operand = tlbi_operand_va(va, asid) | ttl_va(range->level);
+    uint64_t operand =
+        tlbi_operand_va(bug_is(BUG_mutant_unshifted) ? va << PAGE_SHIFT : va,
+                        asid) |
+        ttl_va(range->level);
 
-    if (range->last_level) {
+    if (is_leaf_only(range)) {
         TLBI_VIEWS(tlbi_vale1is, operand, tlbi_va);
     } else {
         TLBI_VIEWS(tlbi_vae1is, operand, tlbi_va);
@@ -124,15 +167,19 @@ static void tlb_run(uint64_t va, uint16_t asid, unsigned scale, unsigned num,
 {
     uint64_t operand = tlbi_operand_range(va, asid, scale, num);
 
-    if (flush_opts.ttl) {
-        operand |= (uint64_t)range->level << 37;
-    }
-    if (range->last_level) {
+    operand |= (uint64_t)hint_of(range->level) << 37;
+    if (is_leaf_only(range)) {
         TLBI_VIEWS(tlbi_rvale1is, operand, tlbi_range);
     } else {
         TLBI_VIEWS(tlbi_rvae1is, operand, tlbi_range);
         counter_add(tlbi_range_walk, flush_views());
     }
+}
+
+/* How the number of units is written: one less, in five bits. */
+static unsigned range_num(uint64_t units)
+{
+    return (unsigned)(units - 1) & (bug_is(BUG_range_miscount) ? 7 : 31);
 }
 
 /*
@@ -145,6 +192,12 @@ static NOINLINE void tlb_range_ops(uint16_t asid, uint64_t va, uint64_t pages,
     uint64_t stride_pages = range->stride >> PAGE_SHIFT;
     int scale = 3;
 
+    if (bug_is(BUG_mutant_asid_zero)) {
+        asid = 0;
+    }
+    if (bug_is(BUG_mutant_one_page_short)) {
+        pages -= stride_pages < pages ? stride_pages : 0;
+    }
     while (pages > 0) {
         uint64_t unit, num;
 
@@ -157,7 +210,7 @@ static NOINLINE void tlb_range_ops(uint16_t asid, uint64_t va, uint64_t pages,
         unit = 1UL << (5 * scale + 1);
         num = (pages < 32 * unit ? pages : 32 * unit) / unit;
         if (num > 0) {
-            tlb_run(va, asid, (unsigned)scale, (unsigned)num - 1, range);
+            tlb_run(va, asid, (unsigned)scale, range_num(num), range);
             va += num * unit << PAGE_SHIFT;
             pages -= num * unit;
         }
@@ -174,9 +227,7 @@ NOINLINE void flush_bc_range(struct mm *mm, const struct flush_range *range)
         flush_bc_mm(mm);
         return;
     }
-    dsb_ishst();
-    counter_inc(dsb_ishst);
-    tlb_range_ops(asid_of(mm), start, (end - start) >> PAGE_SHIFT, range);
+    tlb_range_ops(visible_asid(mm), start, (end - start) >> PAGE_SHIFT, range);
     tlb_sync();
 }
 
@@ -198,11 +249,9 @@ NOINLINE void flush_bc_page_nosync(struct mm *mm, uint64_t start, uint64_t end)
         tlb_local_flush_pages(asid_of(mm), &range);
         return;
     }
-    if (!bug_is(BUG_tlbi_before_store_visible)) {
-        dsb_ishst();
-        counter_inc(dsb_ishst);
-    }
-    tlb_range_ops(asid_of(mm), start, (end - start) >> PAGE_SHIFT, &range);
+    tlb_range_ops(bug_is(BUG_tlbi_before_store_visible) ? asid_of(mm)
+                                                        : visible_asid(mm),
+                  start, (end - start) >> PAGE_SHIFT, &range);
 }
 
 /* The caller has counted a generation, which made the stores visible. */

@@ -89,6 +89,9 @@ static void flush_tlb_func(const struct flush_info *info, bool local)
     /* As late as possible: flushes asked for meanwhile are done with this. */
     mm_gen =
         atomic_load_explicit(&loaded->context.tlb_gen, memory_order_acquire);
+    if (bug_is(BUG_generation_late) && mm_gen < info->new_tlb_gen) {
+        mm_gen = info->new_tlb_gen; /* not up yet */
+    }
     if (mm_gen == local_gen) {
         return;
     }
@@ -121,6 +124,14 @@ static NOINLINE uint64_t flush_ipi_new_gen(struct mm *mm)
     return gen;
 }
 
+/* The same but for the last step, which is the caller's. */
+static NOINLINE uint64_t next_gen(struct mm *mm)
+{
+    dsb_ishst();
+    counter_inc(dsb_ishst);
+    return atomic_load_explicit(&mm->context.tlb_gen, memory_order_relaxed) + 1;
+}
+
 enum wanted { WANTED, NOT_IF_LAZY, NOT_IF_STALE };
 
 /* Must the CPU, which is in the mask, flush? */
@@ -138,7 +149,7 @@ static enum wanted wanted(unsigned cpu, const struct flush_info *info)
         return NOT_IF_LAZY;
     }
     if (info->mm == NULL || loaded == info->mm ||
-        loaded == LOADED_MM_SWITCHING || info->trim) {
+        (loaded == LOADED_MM_SWITCHING && !bug_is(BUG_culling)) || info->trim) {
         return WANTED;
     }
     return NOT_IF_STALE;
@@ -236,7 +247,8 @@ void flush_ipi_range(struct mm *mm, const struct flush_range *range)
         .freed_tables = range->freed_tables,
     };
 
-    info.new_tlb_gen = flush_ipi_new_gen(mm);
+    info.new_tlb_gen =
+        bug_is(BUG_generation_late) ? next_gen(mm) : flush_ipi_new_gen(mm);
     if (range->end - range->start > SINGLE_PAGE_FLUSH_CEILING * range->stride) {
         info.range = NULL;
     }
@@ -248,6 +260,10 @@ void flush_ipi_range(struct mm *mm, const struct flush_range *range)
         info.trim = trim_is_due(mm);
     }
     flush_multi(&mm->context.cpumask, &info);
+    if (bug_is(BUG_generation_late)) {
+        atomic_fetch_add_explicit(&mm->context.tlb_gen, 1,
+                                  memory_order_relaxed);
+    }
 }
 
 /* --- batch --- */
@@ -367,10 +383,20 @@ static void catch_up(struct tlb_cpu *tc, struct mm *mm, uint16_t asid)
     if (invlpgb()) {
         return;
     }
+    if (bug_is(BUG_mask_trusted) && tc->ctxs[tc->slot].tlb_gen != 0) {
+        return;
+    }
     gen = atomic_load_explicit(&mm->context.tlb_gen, memory_order_acquire);
     if (tc->ctxs[tc->slot].tlb_gen != gen) {
         tlb_local_flush_asid(asid);
         tc->ctxs[tc->slot].tlb_gen = gen;
+    }
+}
+
+static void enter_mask(struct mm *mm, unsigned cpu)
+{
+    if (!cpumask_test(&mm->context.cpumask, cpu)) {
+        cpumask_test_and_set_atomic(&mm->context.cpumask, cpu);
     }
 }
 
@@ -389,20 +415,27 @@ void flush_ipi_switch(struct tlb_cpu *tc, struct mm *next)
         catch_up(tc, next, loaded_asid(tc));
         return;
     }
-    atomic_store_explicit(&tc->loaded, LOADED_MM_SWITCHING,
-                          memory_order_relaxed);
+    atomic_store_explicit(
+        &tc->loaded, bug_is(BUG_ipi_mid_switch) ? next : LOADED_MM_SWITCHING,
+        memory_order_relaxed);
     atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
     if (old != NULL && !mm_like.lazy_cpumask) {
         cpumask_test_and_clear_atomic(&old->context.cpumask, cpu);
     }
-    if (!cpumask_test(&next->context.cpumask, cpu)) {
-        cpumask_test_and_set_atomic(&next->context.cpumask, cpu);
+    if (!bug_is(BUG_root_before_mask)) {
+        enter_mask(next, cpu);
     }
     dmb_ish(); /* O6: SWITCHING and the mask bit before the generation */
     asid = asid_check_and_switch(next);
     tc->slot = slot_find(tc, next);
+    if (bug_is(BUG_ipi_mid_switch)) {
+        smp_call_serve(); /* as an interrupt that is not masked would */
+    }
     catch_up(tc, next, asid);
     flush_set_ttbr0(tc, next, asid);
+    if (bug_is(BUG_root_before_mask)) {
+        enter_mask(next, cpu);
+    }
     /* Release: the table is loaded before others take us for a user of it. */
     atomic_store_explicit(&tc->loaded, next, memory_order_release);
 }

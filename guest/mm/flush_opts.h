@@ -7,6 +7,8 @@
  *   kpti=off|on          EL0 runs with an ASID of its own
  *   repeat_tlbi=off|on   the workaround for CPUs whose DSB may end too early
  *   filter=off|stale     IPI: batch flushes leave out CPUs that run no mm of it
+ *   asid_free=off|on     an address space that ends gives its ASID back
+ *   local_tlbi=off|on    no broadcast for an mm that one CPU alone ever ran
  *   asid_bits=3..16      size of the ASID space, at most what the CPU has
  */
 #ifndef MM_FLUSH_OPTS_H
@@ -24,6 +26,8 @@ struct flush_opts {
     bool ttl; /* level hints in operands */
     bool repeat_tlbi;
     bool filter_stale;
+    bool asid_free;
+    bool local_tlbi;
     unsigned asid_bits; /* 3..16 */
 };
 

@@ -19,6 +19,9 @@
 #define MORE_NEXT 2UL /* a run: the next entry is how many pages */
 #define TAGS 3UL
 
+/* Level of the entries that name tables of pages. */
+#define TABLE_ENTRY 2
+
 static void range_reset(struct gather *g)
 {
     g->start = UINT64_MAX;
@@ -153,6 +156,10 @@ void gather_flush_tlb(struct gather *g)
         if (!g->freed_tables && g->cleared == (1U << lowest)) {
             range.level = (uint8_t)lowest;
         }
+        if (g->freed_tables && bug_is(BUG_wrong_level)) {
+            range.level = TABLE_ENTRY;
+            range.last_level = true;
+        }
         counter_inc(gather_flush);
         flush_tlb_range(g->mm, &range);
     }
@@ -213,14 +220,19 @@ static void free_pages(struct gather *g)
     g->active = &g->local;
 }
 
+static void free_table(struct page *page)
+{
+    page_clear(page, PG_TABLE);
+    page_free(page, 0);
+}
+
 static void free_tables(struct gather *g)
 {
     while (!list_empty(&g->tables)) {
         struct page *page = page_of_node(g->tables.next);
 
         list_remove(&page->lru);
-        page_clear(page, PG_TABLE);
-        page_free(page, 0);
+        free_table(page);
     }
     g->n_tables = 0;
 }
@@ -230,6 +242,10 @@ void gather_table(struct gather *g, struct page *table, uint64_t va,
 {
     gather_note(g, va, PAGE_SIZE, level);
     g->freed_tables = true;
+    if (bug_is(BUG_table_free_at_once)) {
+        free_table(table);
+        return;
+    }
     list_append(&g->tables, &table->lru);
     if (++g->n_tables == GATHER_MAX_TABLES) {
         gather_flush_tlb(g);

@@ -8,6 +8,7 @@
 #include "kernel/panic.h"
 #include "kernel/task.h"
 #include "mm/flush.h"
+#include "mm/flush_opts.h"
 #include "mm/memcg.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
@@ -88,6 +89,9 @@ void mm_drop(struct mm *mm)
         return;
     }
     mm_debug_mm_gone(mm);
+    if (flush_opts.asid_free) {
+        asid_free(mm);
+    }
     pgd = virt_to_page(mm->pgd);
     page_clear(pgd, PG_TABLE);
     page_free(pgd, 0);

@@ -57,6 +57,8 @@ struct mm_context {
     struct cpumask cpumask;   /* [atomic] IPI: CPUs that may cache it */
     /* mask=lazy: tick from which a flush removes those that do not run it */
     _Atomic uint64_t next_trim;
+    /* local_tlbi=on: the CPU that ran it, FLUSH_NO_CPU or FLUSH_MANY_CPUS */
+    _Atomic uint32_t active_cpu;
 };
 
 struct mm {
