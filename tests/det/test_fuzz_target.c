@@ -159,6 +159,33 @@ START_TEST(violation_ends_the_run)
 }
 END_TEST
 
+/*
+ * That the others wait for a vCPU that was never allowed to run is not the
+ * hang that a schedule was about; a violation is one without it, too.
+ */
+START_TEST(hang_without_a_vcpu)
+{
+    const struct failure hang = {.outcome = VM_OUTCOME_STUCK};
+    const struct failure limit = {.outcome = VM_OUTCOME_LIMIT};
+    const struct failure found = {.outcome = VM_OUTCOME_FINDING, .finding = 3};
+    const uint64_t all[VM_CPUS_MAX / 64] = {0}, without[VM_CPUS_MAX / 64] = {2};
+    struct execution_result result = {.outcome = VM_OUTCOME_STUCK};
+
+    ck_assert(failure_happened(&hang, &result, NULL));
+    ck_assert(failure_happened(&hang, &result, all));
+    ck_assert(!failure_happened(&hang, &result, without));
+    ck_assert(!failure_happened(&limit, &result, all));
+    result.outcome = VM_OUTCOME_LIMIT;
+    ck_assert(failure_happened(&limit, &result, all));
+    ck_assert(!failure_happened(&limit, &result, without));
+    result = (struct execution_result){.outcome = VM_OUTCOME_FINDING,
+                                       .finding = 3};
+    ck_assert(failure_happened(&found, &result, without));
+    result.finding = 4;
+    ck_assert(!failure_happened(&found, &result, without));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("fuzz_target");
@@ -168,5 +195,6 @@ int main(void)
     tcase_add_test(tc, any_bytes_are_a_run);
     tcase_add_test(tc, map_of_the_caller);
     tcase_add_test(tc, violation_ends_the_run);
+    tcase_add_test(tc, hang_without_a_vcpu);
     return det_main_of("fuzz_target", tc);
 }
