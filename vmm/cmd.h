@@ -14,6 +14,7 @@
 #include "session.h"
 #include "vm.h"
 
+struct ledger_findings;
 struct plugin_services;
 struct symbols;
 
@@ -34,18 +35,20 @@ struct run {
     struct symbols *symbols;
     enum vm_outcome outcome;
     struct vm_totals totals;
-    struct session session; /* deterministic engines */
-    uint64_t violations;    /* --check */
+    struct session session;           /* deterministic engines */
+    uint64_t violations;              /* of the ledger */
+    struct ledger_findings *findings; /* or NULL */
+    const char *replayed; /* what `replay` was given; borrowed, or NULL */
 };
 
 /*
  * Builds the machine, its plugins and its trace, runs it to the end (as the
- * schedule `replay` says, if it is not NULL) and collects. False and error: it did not start, or the engine failed; then
- * run->totals may still hold what was counted (events is not NULL).
+ * schedule `replay` says, if it is not NULL) and collects. False and error: it
+ * did not start, or the engine failed; then run->totals may still hold what was
+ * counted (events is not NULL).
  */
-bool run_machine(const struct vm_config *config,
-                 const struct schedule *replay, struct run *out_run,
-                 GError **error);
+bool run_machine(const struct vm_config *config, const struct schedule *replay,
+                 struct run *out_run, GError **error);
 /* Says how it ended, writes what was asked for; the exit status. */
 int run_report(const struct vm_config *config, const struct run *run);
 void run_fini(struct run *run);

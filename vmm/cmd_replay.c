@@ -39,6 +39,7 @@ static int replay(const struct replay_options *o)
         status = cli_fail(error);
     } else {
         run.session.replay = schedule;
+        run.replayed = o->schedule;
         status = run_report(config, &run);
         if (run.session.divergence) {
             status = EXIT_ENVIRONMENT;

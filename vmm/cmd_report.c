@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "ledger_report.h"
 
+/* A person is told why it takes longer, after so much. */
+#define PATIENCE_NS UINT64_C(2000000000)
 /* A longer line is a file's business. */
 #define LINE_MAX_PRINTED 2000u
 
@@ -183,6 +186,68 @@ static bool report_session(const struct vm_config *config,
     return true;
 }
 
+/* Where the run of this finding is written, or NULL: its run line says it. */
+static char *finding_path(const struct vm_config *config, const struct run *run,
+                          const struct ledger_finding *f, GError **error)
+{
+    g_autofree char *path = NULL;
+
+    if (run->replayed || !f->schedule) {
+        return g_strdup(run->replayed);
+    }
+    if (config->record_path && f->run == run->session.runs) {
+        return g_strdup(config->record_path); /* is there already */
+    }
+    if (!config->has_snapshot_at) {
+        return NULL;
+    }
+    /* A search may not come by here again with this seed alone. */
+    path = g_strdup_printf("shootdown-%016" PRIx64 ".schedule",
+                           f->schedule->trace_hash);
+    return schedule_save(f->schedule, path, error) ? g_steal_pointer(&path)
+                                                   : NULL;
+}
+
+static bool report_findings(const struct vm_config *config,
+                            const struct run *run, GError **error)
+{
+    const struct ledger_telling telling = {
+        .config = config,
+        .symbols = run->symbols,
+        .has_colour = isatty(STDERR_FILENO) && !g_getenv("NO_COLOR"),
+    };
+    unsigned count = ledger_findings_count(run->findings);
+    g_autoptr(GError) again = NULL;
+
+    if (count && run->session.host_ns > PATIENCE_NS && isatty(STDERR_FILENO)) {
+        fprintf(stderr,
+                "shootdown: ledger: %u finding%s; running it again to see how "
+                "(Ctrl-C: no)\n",
+                count, count == 1 ? "" : "s");
+    }
+    if (!ledger_findings_retell(run->findings, config, &again)) {
+        fprintf(stderr, "shootdown: the run could not be had again: %s\n",
+                again->message);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct ledger_finding *f = ledger_findings_at(run->findings, i);
+
+        f->schedule_path = finding_path(config, run, f, error);
+        if (error && *error) {
+            return false;
+        }
+        ledger_finding_print(f, &telling, stderr);
+    }
+    if (!config->report_path) {
+        return true;
+    }
+    if (strcmp(config->report_path, "-") == 0 && run->totals.console_midline) {
+        (void)fputc('\n', stdout); /* an error shows in fflush() */
+    }
+    return ledger_findings_write(run->findings, &telling, config->report_path,
+                                 error);
+}
+
 int run_report(const struct vm_config *config, const struct run *run)
 {
     g_autoptr(GError) error = NULL;
@@ -191,7 +256,8 @@ int run_report(const struct vm_config *config, const struct run *run)
 
     (void)fflush(stdout); /* the console's last words come first */
     report_outcome(config, run);
-    if (!report_session(config, run, &error)) {
+    if (!report_session(config, run, &error) ||
+        !report_findings(config, run, &error)) {
         return cli_fail(error);
     }
     if (!config->quiet && (config->verbose || has_person)) {

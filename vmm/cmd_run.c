@@ -125,8 +125,9 @@ bool run_machine(const struct vm_config *config, const struct schedule *replay,
         ok = false;
     }
     plugins_free(tools.plugins);
-    out_run->violations = ledger_watch_report(tools.ledger, out_run->symbols,
-                                              config->verbose, stderr);
+    out_run->violations =
+        ledger_watch_report(tools.ledger, config->verbose, stderr);
+    out_run->findings = ledger_watch_take_findings(tools.ledger);
     ledger_watch_free(tools.ledger);
     return ok;
 }
@@ -135,6 +136,7 @@ void run_fini(struct run *run)
 {
     vm_totals_fini(&run->totals);
     session_fini(&run->session);
+    ledger_findings_free(run->findings);
     events_free(run->events);
     symbols_free(run->symbols);
     memset(run, 0, sizeof(*run));

@@ -99,6 +99,29 @@ static bool take_modes(struct vm_config *c, const struct options *o,
     return true;
 }
 
+static bool one_stdout(const struct config_output *o, GError **error)
+{
+    const struct {
+        const char *name, *value;
+    } texts[] = {
+        {"--stats", o->stats}, {"--trace", o->trace}, {"--report", o->report}};
+    const char *first = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        if (g_strcmp0(texts[i].value, "-") != 0) {
+            continue;
+        }
+        if (first) {
+            return config_usage(error,
+                                "%s - and %s - would both write to standard "
+                                "output: give one of them a file",
+                                first, texts[i].name);
+        }
+        first = texts[i].name;
+    }
+    return true;
+}
+
 bool config_take_output(struct vm_config *c, const struct config_output *o,
                         GError **error)
 {
@@ -107,19 +130,18 @@ bool config_take_output(struct vm_config *c, const struct config_output *o,
     if (o->trace_events && !o->trace) {
         return config_usage(error, "--trace-events needs --trace FILE");
     }
-    if (o->trace && o->stats && strcmp(o->trace, "-") == 0 &&
-        strcmp(o->stats, "-") == 0) {
-        return config_usage(error,
-                            "--stats - and --trace - would both write to "
-                            "standard output: give one of them a file");
+    if (!one_stdout(o, error)) {
+        return false;
     }
     if (o->quiet && o->verbose) {
         return config_usage(error, "--quiet and --verbose exclude each other");
     }
     g_free(c->stats_path);
     g_free(c->trace_path);
+    g_free(c->report_path);
     g_strfreev(c->plugins);
     c->stats_path = g_strdup(o->stats);
+    c->report_path = g_strdup(o->report);
     c->trace_path = g_strdup(o->trace);
     c->plugins =
         o->plugins ? g_strdupv((char **)o->plugins) : g_new0(char *, 1);
@@ -136,11 +158,18 @@ static bool take_output(struct vm_config *c, const struct options *o,
         .stats = o->stats,
         .trace = o->trace,
         .trace_events = o->trace_events,
+        .report = o->report,
         .plugins = o->plugins,
         .quiet = o->quiet,
         .verbose = o->verbose,
     };
 
+    if (o->report && !c->ledger && !c->check_bbm) {
+        return config_usage(error,
+                            "--report '%s' needs --ledger on or --check bbm: "
+                            "it is for what they find",
+                            o->report);
+    }
     return config_take_output(c, &output, error) &&
            config_number("--timeout", o->timeout, 0, TIMEOUT_MAX, &c->timeout_s,
                          error);
@@ -284,8 +313,8 @@ static bool take_image(struct vm_config *c, struct options *o,
         unsigned first = o->kernel || positional == 0 ? 0 : 1;
 
         g_strfreev(c->inputs);
-        c->inputs = g_strdupv(o->positional ? o->positional + first
-                                            : (char *[]){NULL});
+        c->inputs =
+            g_strdupv(o->positional ? o->positional + first : (char *[]){NULL});
         if (o->positional) {
             for (unsigned i = first; i < positional; i++) {
                 g_clear_pointer(&o->positional[i], g_free);
@@ -305,12 +334,11 @@ static bool take_image(struct vm_config *c, struct options *o,
         return take_own_kernel(c, o, error);
     }
     if (positional == 0) {
-        return config_usage(error,
-                            "what shall run? Name a workload ('shootdown list "
-                            "workloads' shows them)%s",
-                            command == VM_COMMAND_COMPARE
-                                ? ""
-                                : " or --kernel FILE");
+        return config_usage(
+            error,
+            "what shall run? Name a workload ('shootdown list "
+            "workloads' shows them)%s",
+            command == VM_COMMAND_COMPARE ? "" : " or --kernel FILE");
     }
     return take_bundled(c, o, error);
 }
@@ -423,9 +451,9 @@ struct vm_config *vm_config_parse(enum vm_command command, int argc,
     ok = options_parse(&o, command, argc, argv, error);
     if (ok) {
         c->args = g_strdupv(o.args);
-        ok = config_take_engine(c, &o, command, error) && take_modes(c, &o, error) &&
-             take_machine(c, &o, error) && take_output(c, &o, error) &&
-             take_image(c, &o, command, error);
+        ok = config_take_engine(c, &o, command, error) &&
+             take_modes(c, &o, error) && take_machine(c, &o, error) &&
+             take_output(c, &o, error) && take_image(c, &o, command, error);
     }
     if (ok) {
         vm_config_compose(c);
@@ -455,6 +483,7 @@ struct vm_config *vm_config_copy(const struct vm_config *config)
     c->record_path = g_strdup(config->record_path);
     c->stats_path = g_strdup(config->stats_path);
     c->trace_path = g_strdup(config->trace_path);
+    c->report_path = g_strdup(config->report_path);
     c->plugins = g_strdupv(config->plugins);
     return c;
 }
@@ -477,6 +506,7 @@ void vm_config_free(struct vm_config *c)
     g_free(c->record_path);
     g_free(c->stats_path);
     g_free(c->trace_path);
+    g_free(c->report_path);
     g_strfreev(c->plugins);
     g_free(c);
 }

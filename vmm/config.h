@@ -65,14 +65,15 @@ struct vm_config {
 
     char *record_path; /* the schedule is written there */
     char *stats_path;  /* "-": standard output */
+    char *report_path; /* what the ledger found, likewise */
     char *trace_path;
     uint64_t trace_events; /* EVENT_BIT()s */
     char **plugins;        /* FILE[,k=v...], never NULL */
-    bool attribute; /* count TLBI and DSB by PC; --stats or a comparison */
-    bool check_bbm; /* break-before-make, see ledger_watch.h */
-    bool ledger;    /* all rules of the ledger */
+    bool attribute;   /* count TLBI and DSB by PC; --stats or a comparison */
+    bool check_bbm;   /* break-before-make, see ledger_watch.h */
+    bool ledger;      /* all rules of the ledger */
     bool ledger_stop; /* with it: a run ends with the first violation */
-    bool quiet;     /* no guest console */
+    bool quiet;       /* no guest console */
     bool verbose;
 };
 
@@ -80,7 +81,7 @@ struct vm_config {
 enum vm_command {
     VM_COMMAND_RUN,
     VM_COMMAND_COMPARE,
-    VM_COMMAND_FUZZ,     /* seeded, from the mark of a beginning, --ledger stop */
+    VM_COMMAND_FUZZ, /* seeded, from the mark of a beginning, --ledger stop */
     VM_COMMAND_SCHEDULE, /* a schedule's line: what changes the run, only */
 };
 

@@ -49,7 +49,7 @@ char *config_default_symbols(const char *kernel);
 
 /* Where output goes, as given; the same for `run` and `replay`. */
 struct config_output {
-    const char *stats, *trace, *trace_events;
+    const char *stats, *trace, *trace_events, *report;
     char *const *plugins;
     bool quiet, verbose;
 };

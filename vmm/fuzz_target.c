@@ -214,7 +214,20 @@ void fuzz_target_set_seed(struct fuzz_target *t, uint64_t seed)
 
 void fuzz_target_report(struct fuzz_target *t, FILE *out)
 {
-    (void)ledger_watch_report(t->ledger, t->symbols, false, out);
+    const struct ledger_telling telling = {.config = t->config,
+                                           .symbols = t->symbols};
+    struct ledger_findings *findings = ledger_watch_findings(t->ledger);
+
+    (void)ledger_watch_report(t->ledger, false, out);
+    if (ledger_findings_want_schedule(findings)) {
+        ledger_findings_take_schedule(findings,
+                                      execution_schedule(t->execution), 0, 0);
+        /* What a second run cannot tell is not told. */
+        (void)ledger_findings_retell(findings, t->config, NULL);
+    }
+    for (unsigned i = 0; i < ledger_findings_count(findings); i++) {
+        ledger_finding_print(ledger_findings_at(findings, i), &telling, out);
+    }
 }
 
 const GArray *fuzz_target_entries(const struct fuzz_target *t)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "execution.h"
-#include "obs/symbols.h"
 #include "vm_priv.h"
 
 #define BBM_KINDS                                                              \
@@ -28,17 +27,13 @@
 /* More than a GiB at once is no frame. */
 #define PAGES_MAX (UINT64_C(1) << 18)
 
-/* Violations of one kind at one pair of places: the first one, and how many. */
-struct finding {
-    struct ledger_violation first;
-    uint64_t count;
-};
-
 struct ledger_watch {
     struct ledger *ledger;
     bool is_bbm;
-    struct vm *vm;    /* NULL: not attached */
-    GArray *findings; /* struct finding */
+    struct vm *vm; /* NULL: not attached */
+    struct ledger_findings *findings;
+    ledger_finding_fn listener; /* or NULL */
+    void *listener_opaque;
     /* --ledger stop */
     bool ends, has_ended;
     struct ledger_violation ended_by;
@@ -110,21 +105,17 @@ static void end_run(struct ledger_watch *watch,
 static void violation(void *opaque, const struct ledger_violation *v)
 {
     struct ledger_watch *watch = opaque;
-    struct finding new = {*v, 1};
 
     if (watch->ends) {
         end_run(watch, v);
     }
-    for (guint i = 0; i < watch->findings->len; i++) {
-        struct finding *f = &g_array_index(watch->findings, struct finding, i);
-
-        if (f->first.rule == v->rule && f->first.step == v->step &&
-            f->first.break_pc == v->break_pc && f->first.now_pc == v->now_pc) {
-            f->count++;
-            return;
-        }
+    if (ledger_findings_add(watch->findings, watch->vm, v, watch->is_bbm) &&
+        watch->listener) {
+        watch->listener(
+            watch->listener_opaque,
+            ledger_findings_at(watch->findings,
+                               ledger_findings_count(watch->findings) - 1));
     }
-    g_array_append_val(watch->findings, new);
 }
 
 static void root_load(struct ledger_watch *watch, const struct event *e)
@@ -331,7 +322,7 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
     watch->is_bbm = !config->ledger;
     watch->ends = config->ledger_stop;
     g_assert(watch->ledger); /* config.c knows LEDGER_VCPUS_MAX */
-    watch->findings = g_array_new(FALSE, FALSE, sizeof(struct finding));
+    watch->findings = ledger_findings_new();
     events_subscribe(ev, watch->is_bbm ? BBM_KINDS : LEDGER_KINDS, on_event,
                      watch);
     return watch;
@@ -393,7 +384,7 @@ const struct ledger_violation *ledger_watch_stopped(struct ledger_watch *watch)
 void ledger_watch_forget(struct ledger_watch *watch)
 {
     if (watch) {
-        g_array_set_size(watch->findings, 0);
+        ledger_findings_clear(watch->findings);
     }
 }
 
@@ -424,130 +415,31 @@ bool ledger_site_parse(const char *text, struct ledger_site *out)
     return false;
 }
 
-static void print_place(const struct ledger_violation *v, FILE *out)
+void ledger_watch_settle(struct ledger_watch *watch)
 {
-    fprintf(out, "level %u descriptor at pa 0x%" PRIx64, v->level, v->pa);
-    if (v->has_va) {
-        fprintf(out, " (va 0x%" PRIx64 "..0x%" PRIx64, v->va,
-                v->va + (v->size - 1));
-        if (v->va >> 55 & 1) {
-            fputs(")", out);
-        } else {
-            fprintf(out, ", ASID %u)", v->asid);
-        }
+    if (watch && watch->vm) {
+        look_for_late(watch);
     }
 }
 
-/* "never" or who did it where. */
-static void print_near(const char *what, const char *name,
-                       const struct ledger_near *near,
-                       const struct symbols *symbols, FILE *out)
+void ledger_watch_listen(struct ledger_watch *watch, ledger_finding_fn fn,
+                         void *opaque)
 {
-    char where[128];
-
-    if (near->known) {
-        symbols_format(symbols, near->pc, where, sizeof(where));
-        fprintf(out, "  the last %s for it: %s by vCPU %u at %s\n", what, name,
-                near->vcpu, where);
-    }
+    watch->listener = fn;
+    watch->listener_opaque = opaque;
 }
 
-static const char *dsb_name(const struct ledger_near *near)
+struct ledger_findings *ledger_watch_findings(struct ledger_watch *watch)
 {
-    static const char *const names[] = {"?", "NSHLD", "NSHST", "NSH",
-                                        "?", "LD",    "ST",    "ISH or SY"};
-
-    return names[near->dsb & 7];
+    return watch ? watch->findings : NULL;
 }
 
-/* Of the descriptor. */
-static const char *what_changed(const struct ledger_violation *v)
+struct ledger_findings *ledger_watch_take_findings(struct ledger_watch *watch)
 {
-    static const char *const why[] = {"removed", "less allowed", "replaced"};
-    unsigned number = ledger_rule_number(v->rule);
-
-    return number == 10 || number == 8 ? ledger_change_name(v->change)
-           : number == 9               ? "another root"
-           : number == 15              ? "unchanged"
-                                       : why[v->why];
+    return watch ? g_steal_pointer(&watch->findings) : NULL;
 }
 
-/* What the rules are about that break-before-make has not. */
-static void print_subject(const struct ledger_violation *v, FILE *out)
-{
-    if (v->rule == LEDGER_FREE || v->rule == LEDGER_READER) {
-        fprintf(out, "  frame 0x%" PRIx64 "\n", v->frame);
-    } else if (v->rule == LEDGER_RETURN) {
-        fprintf(out, "  operation %u promised %s\n", v->op,
-                ledger_contract_name(v->contract));
-    }
-    if (v->is_late) {
-        fputs("  told when a vCPU came back to EL0 without a flush\n", out);
-    }
-}
-
-static const char *deed_of(enum ledger_rule rule)
-{
-    switch (rule) {
-    case LEDGER_TABLE_FREED:
-    case LEDGER_FREE:
-        return "freed";
-    case LEDGER_RETURN:
-        return "ended";
-    case LEDGER_READER:
-        return "read";
-    case LEDGER_TAG:
-        return "loaded";
-    case LEDGER_LIVELOCK:
-        return "faults";
-    default:
-        return "written";
-    }
-}
-
-static void print_finding(const struct ledger_watch *watch,
-                          const struct finding *f,
-                          const struct symbols *symbols, FILE *out)
-{
-    const struct ledger_violation *v = &f->first;
-    char was[128], is[128];
-
-    symbols_format(symbols, v->break_pc, was, sizeof(was));
-    symbols_format(symbols, v->now_pc, is, sizeof(is));
-    if (watch->is_bbm) {
-        fprintf(out, "shootdown: break-before-make: %s: ",
-                ledger_rule_name(v->rule));
-    } else {
-        unsigned cause = ledger_cause(v->step);
-
-        fprintf(out, "shootdown: ledger: S%u", ledger_rule_number(v->rule));
-        if (cause) {
-            fprintf(out, " (S%u)", cause);
-        }
-        fprintf(out, " %s: %s: ", ledger_rule_name(v->rule),
-                ledger_rule_text(v->rule));
-    }
-    fprintf(out, "%s; %" PRIu64 " time%s\n", ledger_step_text(v->step),
-            f->count, f->count == 1 ? "" : "s");
-    fputs("  ", out);
-    print_place(v, out);
-    fprintf(out,
-            ", %s: 0x%016" PRIx64 " -> 0x%016" PRIx64 "\n"
-            "  taken away by vCPU %u at %s\n"
-            "  %s by vCPU %u at %s\n"
-            "  vCPUs that may hold the old one: 0x%" PRIx64 "\n",
-            what_changed(v), v->old, v->now, v->break_vcpu, was,
-            deed_of(v->rule), v->now_vcpu, is, v->dirty);
-    if (!watch->is_bbm) {
-        print_subject(v, out);
-        print_near("TLBI", v->tlbi.known ? tlbi_name(&v->tlbi.op) : "",
-                   &v->tlbi, symbols, out);
-        print_near("DSB", dsb_name(&v->dsb), &v->dsb, symbols, out);
-    }
-}
-
-uint64_t ledger_watch_report(const struct ledger_watch *watch,
-                             const struct symbols *symbols, bool verbose,
+uint64_t ledger_watch_report(const struct ledger_watch *watch, bool verbose,
                              FILE *out)
 {
     struct ledger_counts counts;
@@ -558,10 +450,6 @@ uint64_t ledger_watch_report(const struct ledger_watch *watch,
     }
     name = watch->is_bbm ? "break-before-make" : "ledger";
     ledger_count(watch->ledger, &counts);
-    for (guint i = 0; i < watch->findings->len; i++) {
-        print_finding(watch, &g_array_index(watch->findings, struct finding, i),
-                      symbols, out);
-    }
     if (counts.out_of_memory) {
         fprintf(out, "shootdown: %s: memory was short, not all was looked at\n",
                 name);
@@ -588,6 +476,6 @@ void ledger_watch_free(struct ledger_watch *watch)
         return;
     }
     ledger_free(watch->ledger);
-    g_array_unref(watch->findings);
+    ledger_findings_free(watch->findings);
     g_free(watch);
 }

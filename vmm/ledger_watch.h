@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * --ledger and --check bbm: feeds the ledger (mmu/ledger.h) with the events of
- * a machine, and prints what it found. The machine runs the same way with and
- * without, but for what its guest says when it is listened to. For the
- * deterministic engines, whose vCPUs are all on one thread; no lock.
+ * a machine, and keeps what it found (ledger_report.h tells it). The machine
+ * runs the same way with and without, but for what its guest says when it is
+ * listened to. For the deterministic engines, whose vCPUs are all on one
+ * thread; no lock.
  */
 #ifndef VMM_LEDGER_WATCH_H
 #define VMM_LEDGER_WATCH_H
@@ -11,12 +12,15 @@
 #include <stdio.h>
 
 #include "config.h"
+#include "ledger_report.h"
 #include "mmu/ledger.h"
 #include "obs/events.h"
 
 struct ledger_watch;
-struct symbols;
 struct vm;
+
+typedef void (*ledger_finding_fn)(void *opaque,
+                                  const struct ledger_finding *finding);
 
 /* Subscribes; before vm_new(). The result must outlive ev. */
 struct ledger_watch *ledger_watch_new(const struct vm_config *config,
@@ -56,12 +60,19 @@ void ledger_watch_forget(struct ledger_watch *watch);
 char *ledger_site_text(const struct ledger_site *site);
 bool ledger_site_parse(const char *text, struct ledger_site *out);
 
+/* A run is over: who came back late in it is judged now. NULL: nothing. */
+void ledger_watch_settle(struct ledger_watch *watch);
+/* fn is told of each finding when it is new; before vm_run(). */
+void ledger_watch_listen(struct ledger_watch *watch, ledger_finding_fn fn,
+                         void *opaque);
+/* What was found; the watch's own, or the caller's from now on. NULL: NULL. */
+struct ledger_findings *ledger_watch_findings(struct ledger_watch *watch);
+struct ledger_findings *ledger_watch_take_findings(struct ledger_watch *watch);
 /*
- * What was found, each pair of places in the program once. symbols may be
- * NULL. Returns how many violations there were; NULL watch: 0.
+ * What was not looked at; with verbose, how much there was. Returns how many
+ * violations there were; NULL watch: 0.
  */
-uint64_t ledger_watch_report(const struct ledger_watch *watch,
-                             const struct symbols *symbols, bool verbose,
+uint64_t ledger_watch_report(const struct ledger_watch *watch, bool verbose,
                              FILE *out);
 void ledger_watch_free(struct ledger_watch *watch);
 

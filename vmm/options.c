@@ -215,6 +215,9 @@ static void add_output_group(GOptionContext *context, struct options *o,
                     "FILE"),
         OPTION_FILES("plugin", 'p', plugins, "load a plugin; may be repeated",
                      "FILE[,k=v]"),
+        OPTION_FILE("report", 0, report,
+                    "the ledger's findings as JSON Lines (- is stdout)",
+                    "FILE"),
         OPTION_TEXT("check", 0, check, "bbm: break-before-make of page tables",
                     "WHAT"),
         OPTION_TEXT("timeout", 0, timeout, "give up after so many (0: never)",
@@ -267,8 +270,8 @@ static void add_fuzz_group(GOptionContext *context, struct options *o)
                     "where a scenario begins (default 1)", "MARK"),
         OPTION_END};
 
-    (void)options_add_group(context, "choice", "Where and what is chosen:",
-                            entries);
+    (void)options_add_group(context, "choice",
+                            "Where and what is chosen:", entries);
 }
 
 static GOptionContext *options_context(struct options *o,
@@ -401,7 +404,7 @@ void options_fini(struct options *o)
         o->engine,  o->seed,      o->strategy, o->hw,          o->snapshot_at,
         o->runs,    o->max_steps, o->stats,    o->trace,       o->trace_events,
         o->record,  o->timeout,   o->machine,  o->filter,      o->ledger,
-        o->gdb,     o->monitor,   o->check,    o->inject,
+        o->gdb,     o->monitor,   o->check,    o->inject,      o->report,
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {

@@ -20,6 +20,7 @@ struct options {
     char *seed, *strategy, *hw, *snapshot_at, *runs, *max_steps;
     char *hw_modes[HW_KNOBS]; /* --hw-KNOB */
     char *stats, *trace, *trace_events, *record, *timeout, *check, *ledger;
+    char *report;
     char *inject; /* not in the help: faults of the TLB */
     char **plugins, **positional;
     char **args; /* after "--", never NULL after options_parse() */
@@ -37,7 +38,7 @@ void options_fini(struct options *o);
 
 struct replay_options {
     char *schedule; /* a file's name or the line sd1:...; never NULL */
-    char *trace, *trace_events, *stats;
+    char *trace, *trace_events, *stats, *report;
     char **plugins; /* NULL: none */
     gboolean quiet, verbose;
 };

@@ -116,6 +116,9 @@ static GOptionContext *replay_context(struct replay_options *o, char ***rest)
                     "which: all, or names (no block)", "LIST"),
         OPTION_FILES("plugin", 'p', plugins, "load a plugin; may be repeated",
                      "FILE[,k=v]"),
+        OPTION_FILE("report", 0, report,
+                    "the ledger's findings as JSON Lines (- is stdout)",
+                    "FILE"),
         OPTION_FLAG("quiet", 'q', quiet, "no guest console, no summary"),
         OPTION_FLAG("verbose", 'v', verbose,
                     "a summary of the counts at the end"),
@@ -136,6 +139,7 @@ gboolean replay_options_apply(const struct replay_options *o,
 {
     const struct config_output output = {
         .stats = o->stats,
+        .report = o->report,
         .trace = o->trace,
         .trace_events = o->trace_events,
         .plugins = o->plugins,
@@ -171,6 +175,7 @@ void replay_options_fini(struct replay_options *o)
     g_free(o->trace);
     g_free(o->trace_events);
     g_free(o->stats);
+    g_free(o->report);
     g_strfreev(o->plugins);
     memset(o, 0, sizeof(*o));
 }

@@ -6,6 +6,7 @@
 
 #include "choice/source.h"
 #include "det.h"
+#include "ledger_watch.h"
 #include "vm_priv.h"
 
 bool session_is_failure(enum vm_outcome outcome)
@@ -84,6 +85,19 @@ static void compare_end(struct session *s)
     }
 }
 
+/* To what the ledger found in this run belongs how to have it again. */
+static void note_findings(struct vm *vm, struct execution *e)
+{
+    struct ledger_findings *findings;
+
+    ledger_watch_settle(vm->ledger);
+    findings = ledger_watch_findings(vm->ledger);
+    if (ledger_findings_want_schedule(findings)) {
+        ledger_findings_take_schedule(findings, execution_schedule(e),
+                                      vm->session.runs, vm->session.seed);
+    }
+}
+
 static void run_all(struct vm *vm, struct execution *e)
 {
     struct session *s = &vm->session;
@@ -109,6 +123,7 @@ static void run_all(struct vm *vm, struct execution *e)
         s->seed = e->seed;
         s->runs++;
         s->choices += s->last.choices;
+        note_findings(vm, e);
         if (!session_goes_on(s->last.outcome)) {
             break;
         }

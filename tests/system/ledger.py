@@ -4,10 +4,12 @@
 
   ledger.py SHOOTDOWN
 
-Also: many runs from a snapshot find what each of them finds alone, and a
-recorded run is judged again when it is replayed. Prints a line per run; exit
+Also: many runs from a snapshot find what each of them finds alone, a recorded
+run is judged again when it is replayed, and the reports, as text and as JSON,
+have what a reader needs. Prints a line per run; exit
 status 0 or 1.
 """
+import json
 import os
 import re
 import subprocess
@@ -44,9 +46,11 @@ problems = []
 
 def shootdown(*words):
     timeout = 100 * float(os.environ.get("TEST_TIME_SCALE", "1"))
-    result = subprocess.run([sys.argv[1], *words], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            timeout=timeout, check=False)
+    with tempfile.TemporaryDirectory() as folder:  # of schedules
+        result = subprocess.run([os.path.abspath(sys.argv[1]), *words],
+                                stdin=subprocess.DEVNULL, cwd=folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                timeout=timeout, check=False)
     return result.returncode, result.stderr.decode(errors="replace")
 
 
@@ -68,7 +72,7 @@ def check_run(title, options, told):
     if status != (77 if told else 0) or (count != 0) != bool(told):
         problems.append(f"{title}: status {status}\n{err[:1500]}")
     for rule, culprit in told:
-        at = err.find(f"ledger: {rule}: ")
+        at = err.find(f"ledger: {rule}:")
         if at < 0 or culprit + "+" not in err[at:at + 800]:
             problems.append(f"{title}: not told: {rule} by {culprit}\n"
                             f"{err[:1500]}")
@@ -105,6 +109,58 @@ def check_replay():
         problems.append(f"replay: status {status}, {told}\n{again[:1500]}")
 
 
+def check_site(finding, what, function, operation=None):
+    """The place is told with its callers and its own instruction marked."""
+    sites = {site["what"]: site for site in finding["sites"]}
+    site = sites.get(what, {})
+    here = [line for line in site.get("code", ()) if line.get("here")]
+    chain = [call["symbol"].split("+")[0] for call in site.get("chain", ())]
+    if (not site.get("symbol", "").startswith(function) or len(here) != 1 or
+            here[0]["pc"] != site["pc"] or ".inst" in here[0]["text"] or
+            "sys_madvise" not in chain or "step" not in site or
+            site.get("operation") != operation):
+        problems.append(f"report: {what}: {site}")
+    return site
+
+
+def check_report():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "found.json")
+        schedule = os.path.join(folder, "found.sd")
+        options = ["reclaim_race", *SHORT, "--bug", "free-before-flush",
+                   "--record", schedule, "--report", path]
+        text = judged("reported", options, ["-b", "8"])[1]
+        with open(path, encoding="ascii") as file:
+            findings = [json.loads(line) for line in file]
+        again = os.path.join(folder, "again.json")
+        shootdown("replay", schedule, "--report", again)
+        with open(again, encoding="ascii") as file:
+            replayed = [json.loads(line) for line in file]
+    freed = [f for f in findings if f["rule"] == "S1"]
+    if len(freed) != 1 or findings != replayed:
+        problems.append(f"report: {findings}\n{replayed}")
+        return
+    freed = freed[0]
+    store = check_site(freed, "store", "try_to_unmap_one+")
+    tlbi = check_site(freed, "tlbi", "tlb_range_ops+", "VALE1IS")
+    contract = check_site(freed, "contract", "make_free+")
+    if not store["step"] < tlbi["step"] < contract["step"]:
+        problems.append(f"report: order {store} {tlbi} {contract}")
+    told = [(m["what"], m["symbol"].split("+")[0]) for m in freed["history"]]
+    if told[-1] != ("free", "make_free") or (
+            "unmap", "try_to_unmap_one") not in told or (
+                "map", "fault_locked") not in told:
+        problems.append(f"report: history {told}")
+    wide = [line for line in text.splitlines()
+            if len(line) > 80 and line.startswith(" ")]
+    for part in ("promised  frame " + freed["frame"], "owed      by vCPU ",
+                 "-> " + store["pc"][2:], "fix       ",
+                 "again     shootdown replay", "    sys_madvise+"):
+        if part not in text or wide:
+            problems.append(f"report: no '{part}' in, or too wide {wide}:\n"
+                            f"{text[:3000]}")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -113,6 +169,7 @@ def main():
     if check_runs("broadcast") + check_runs("ipi") < 4:
         problems.append("too few runs in a row to say anything")
     check_replay()
+    check_report()
     print("\n".join(problems))
     return 1 if problems else 0
 
