@@ -22,11 +22,13 @@ Exit status 0 or 1; 2 for what does not exist.
 """
 import argparse
 import dataclasses
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 import tomllib
 
@@ -152,49 +154,40 @@ class Finding:
     frame: int = 0
 
 
-TAKEN = re.compile(r"  taken away by vCPU (\d+) at ")
-BROKE = re.compile(r"  (?:freed|ended|read|loaded|faults|written) by "
-                   r"vCPU (\d+) at (\w*)")
-HOLDERS = re.compile(r"  vCPUs that may hold the old one: 0x([0-9a-f]+)")
-OLD = re.compile(r"(?:removed|less allowed|replaced): 0x([0-9a-f]+) ->")
-FRAME = re.compile(r"  frame 0x([0-9a-f]+)")
-
-
-def findings_of(text):
+def findings_of(path):
+    """What --report wrote; see docs/LEDGER.md."""
     found = []
-    for line in text.splitlines():
-        head = re.match(r"shootdown: ledger: (S\d+(?: \(S\d+\))?) ", line)
-        if head:
-            found.append(Finding(head[1]))
-            continue
-        if not found:
-            continue
-        f = found[-1]
-        if match := TAKEN.match(line):
-            f.changed = int(match[1])
-        elif match := BROKE.match(line):
-            f.broke, f.at = int(match[1]), match[2]
-        elif match := HOLDERS.match(line):
-            f.holders = int(match[1], 16)
-        elif match := FRAME.match(line):
-            f.frame = int(match[1], 16)
-        elif match := OLD.search(line):
-            f.old = int(match[1], 16)
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            told = json.loads(line)
+            sites = {site["what"]: site for site in told["sites"]}
+            contract = sites["contract"]
+            found.append(Finding(
+                told["rule"] + (f" ({told['cause']})" if told["cause"] else ""),
+                sites.get("store", {"vcpu": -1})["vcpu"], contract["vcpu"],
+                contract["symbol"].split("+")[0],
+                sum(1 << vcpu for vcpu in told["live"]),
+                int(told["mapping"]["old"], 16),
+                int(told.get("frame", "0"), 16)))
     return found
 
 
 def run(shootdown, words):
     """(exit status, findings, standard error)."""
     timeout = 60 * float(os.environ.get("TEST_TIME_SCALE", "1"))
-    done = subprocess.run(
-        [shootdown, *words[:1], "--verbose", *words[1:]],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=timeout, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        done = subprocess.run(
+            [os.path.abspath(shootdown), *words[:1], "--verbose", "--report",
+             report, *words[1:]], cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=timeout, check=False)
+        found = findings_of(report) if os.path.exists(report) else []
     text = done.stderr.decode(errors="replace")
     if not re.search(r"ledger: [1-9]\d* descriptors taken away", text):
         text += "\nthe ledger saw nothing at all"
         return -1, [], text
-    return done.returncode, findings_of(text), text
+    return done.returncode, found, text
 
 
 def fits(show, f):

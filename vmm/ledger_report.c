@@ -108,6 +108,14 @@ static void take_sites(struct ledger_finding *f, struct vm *vm)
     }
 }
 
+bool ledger_finding_is(const struct ledger_finding *f,
+                       const struct ledger_violation *v)
+{
+    return f->first.rule == v->rule && f->first.break_pc == v->break_pc &&
+           f->first.now_pc == v->now_pc &&
+           ledger_cause(f->first.step) == ledger_cause(v->step);
+}
+
 bool ledger_findings_add(struct ledger_findings *findings, struct vm *vm,
                          const struct ledger_violation *v, bool is_bbm)
 {
@@ -115,8 +123,7 @@ bool ledger_findings_add(struct ledger_findings *findings, struct vm *vm,
 
     for (guint i = 0; i < findings->all->len; i++) {
         f = findings->all->pdata[i];
-        if (f->first.rule == v->rule && f->first.break_pc == v->break_pc &&
-            f->first.now_pc == v->now_pc) {
+        if (ledger_finding_is(f, v)) {
             f->count++;
             return false;
         }

@@ -6,7 +6,7 @@
  *
  * A finding is a violation at a pair of places in the program, the one that
  * took a translation away and the one that relied on it too early: one report
- * for (rule, two sites), however often it happens.
+ * for (rule and cause, two places), however often it happens.
  *
  * Call chains, steps and the frame's history are not taken when the run is
  * made: almost none is ever printed, and a run that finds nothing would pay

@@ -51,6 +51,9 @@ char *ledger_vcpus_text(uint64_t mask);
 char *ledger_again_text(const struct ledger_finding *f,
                         const struct vm_config *config);
 
+/* One of the same rule and cause at the same places. */
+bool ledger_finding_is(const struct ledger_finding *f,
+                       const struct ledger_violation *v);
 /* The frame that a violation is about. */
 gpa_t ledger_frame_of(const struct ledger_violation *v);
 

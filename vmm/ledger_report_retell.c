@@ -287,9 +287,8 @@ static void on_finding(void *opaque, const struct ledger_finding *again)
         struct pending *p = &g_array_index(w->pending, struct pending, i);
         const struct ledger_violation *v = &p->f->first;
 
-        if (!p->is_done && v->rule == again->first.rule &&
-            v->pa == again->first.pa && v->break_pc == again->first.break_pc &&
-            v->now_pc == again->first.now_pc) {
+        if (!p->is_done && v->pa == again->first.pa &&
+            ledger_finding_is(p->f, &again->first)) {
             keep(w, p, again);
             w->left--;
         }
