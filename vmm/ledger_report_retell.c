@@ -98,7 +98,7 @@ static void witness_sites(struct witness *w, struct pending *p,
         witness_site(w, p, LEDGER_PLACE_DSB, e);
     }
     if (v->rule == LEDGER_DIRTY && is_at(e, v->break_vcpu, v->break_pc)) {
-        witness_place(w, p, LEDGER_PLACE_STORE, e);
+        witness_site(w, p, LEDGER_PLACE_STORE, e);
     }
     if (v->is_late && is_at(e, v->now_vcpu, v->now_pc)) {
         witness_site(w, p, LEDGER_PLACE_CONTRACT, e);
