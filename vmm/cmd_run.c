@@ -101,6 +101,7 @@ static bool run_vm(const struct vm_config *config,
     run->outcome = vm_run(vm, error);
     vm_collect(vm, &run->totals);
     vm_take_session(vm, &run->session);
+    vm_probes_report(vm, config->verbose, stderr);
     run->totals.outcome = vm_outcome_name(run->outcome);
     ledger_watch_attach(tools->ledger, NULL);
     vm_free(vm);

@@ -484,6 +484,7 @@ struct vm_config *vm_config_copy(const struct vm_config *config)
     c->stats_path = g_strdup(config->stats_path);
     c->trace_path = g_strdup(config->trace_path);
     c->report_path = g_strdup(config->report_path);
+    c->probes_path = g_strdup(config->probes_path);
     c->plugins = g_strdupv(config->plugins);
     return c;
 }
@@ -507,6 +508,7 @@ void vm_config_free(struct vm_config *c)
     g_free(c->stats_path);
     g_free(c->trace_path);
     g_free(c->report_path);
+    g_free(c->probes_path);
     g_strfreev(c->plugins);
     g_free(c);
 }

@@ -65,6 +65,7 @@ struct vm_config {
 
     char *record_path; /* the schedule is written there */
     char *stats_path;  /* "-": standard output */
+    char *probes_path; /* see probes.h */
     char *report_path; /* what the ledger found, likewise */
     char *trace_path;
     uint64_t trace_events; /* EVENT_BIT()s */

@@ -47,6 +47,7 @@ static bool refuse_in_parallel(const struct options *o, GError **error)
         {"--max-steps", o->max_steps},
         {"--check", o->check},
         {"--inject", o->inject},
+        {"--probes", o->probes},
         {"--ledger", g_strcmp0(o->ledger, "off") ? o->ledger : NULL},
     };
 
@@ -230,6 +231,7 @@ bool config_take_engine(struct vm_config *c, const struct options *o,
                             o->workers, vm_engine_name(c->engine));
     }
     c->record_path = g_strdup(o->record);
+    c->probes_path = g_strdup(o->probes);
     return take_liberties(c, o, error) &&
            config_u64("--seed", o->seed, &c->seed, error) &&
            take_strategy(c, o, error) && take_runs(c, o, error) &&

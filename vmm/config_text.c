@@ -184,6 +184,7 @@ static void put_choices(GString *line, const struct vm_config *c,
              c->ledger_stop ? "stop"
              : c->ledger    ? "on"
                             : NULL);
+    put_text(line, "--probes", c->probes_path);
     put_injects(line, c);
 }
 

@@ -175,6 +175,8 @@ static void add_choice_group(GOptionContext *context, struct options *o,
         OPTION_TEXT("ledger", 0, ledger,
                     "report what is relied on too early; stop: and end",
                     "on|stop|off"),
+        OPTION_FILE("probes", 0, probes,
+                    "functions that say what annotations would", "FILE"),
         OPTION_END};
     GOptionGroup *group = options_add_group(
         context, "choice",
@@ -405,6 +407,7 @@ void options_fini(struct options *o)
         o->runs,    o->max_steps, o->stats,    o->trace,       o->trace_events,
         o->record,  o->timeout,   o->machine,  o->filter,      o->ledger,
         o->gdb,     o->monitor,   o->check,    o->inject,      o->report,
+        o->probes,
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {

@@ -20,7 +20,7 @@ struct options {
     char *seed, *strategy, *hw, *snapshot_at, *runs, *max_steps;
     char *hw_modes[HW_KNOBS]; /* --hw-KNOB */
     char *stats, *trace, *trace_events, *record, *timeout, *check, *ledger;
-    char *report;
+    char *report, *probes;
     char *inject; /* not in the help: faults of the TLB */
     char **plugins, **positional;
     char **args; /* after "--", never NULL after options_parse() */

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "execview.h"
 #include "ledger_watch.h"
+#include "probes.h"
 #include "translate.h"
 #include "written.h"
 
@@ -172,6 +173,7 @@ struct snapshot *snapshot_take(struct vm *vm, GError **error)
         }
     }
     ok = ok && ledger_watch_checkpoint(vm->ledger);
+    probes_checkpoint(vm->probes);
     s->gic = g_malloc0(gic_state_size(vm->gic));
     s->timer = g_malloc0(arch_timer_state_size(vm->timer));
     s->uart = g_malloc0(pl011_state_size(vm->uart));
@@ -203,6 +205,7 @@ void snapshot_restore(struct snapshot *s)
     struct vm *vm = s->vm;
 
     ledger_watch_rollback(vm->ledger);
+    probes_rollback(vm->probes);
     for (guint i = 0; i < s->dirty->len; i++) {
         const struct page_copy *copy =
             s->pages->pdata[g_array_index(s->dirty, uint32_t, i)];

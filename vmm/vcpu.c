@@ -12,6 +12,7 @@
 #include "error.h"
 #include "exception.h"
 #include "guest_access.h"
+#include "probes.h"
 #include "shootdown.h"
 #include "sysreg.h"
 #include "translate.h"
@@ -47,10 +48,15 @@ static void on_block(void *opaque, gva_t va, uint32_t bytes)
         vcpu->watch->instructions -= bytes / 4;
         vcpu->watch->block_bytes = 0;
         engine_stop(vcpu->engine);
-    } else if (event_wanted(vcpu->events, EVENT_block)) {
+        return;
+    }
+    if (event_wanted(vcpu->events, EVENT_block)) {
         const uint64_t fields[EVENT_FIELDS] = {va, bytes, bytes / 4};
 
         event_dispatch(vcpu->events, vcpu->id, EVENT_block, va, fields);
+    }
+    if (vcpu->vm->probes) {
+        probes_block(vcpu->vm->probes, vcpu, va, bytes);
     }
 }
 
@@ -128,7 +134,8 @@ struct vcpu *vcpu_new(struct vm *vm, unsigned id, GError **error)
     vcpu->watch = engine_watch(vcpu->engine);
     vcpu->watch->requests = &vcpu->requests;
     vcpu->watch->budget = 1;
-    vcpu->watch->every = event_wanted(vcpu->events, EVENT_block);
+    vcpu->watch->every =
+        event_wanted(vcpu->events, EVENT_block) || vm->probes != NULL;
     vcpu->micro_epoch = 1;
     vcpu->action_pc = VIEW_NO_PAGE;
     for (unsigned i = 0; i < VCPU_VIEW_CACHE; i++) {
@@ -310,10 +317,11 @@ static void handle_refused(struct vcpu *vcpu)
         return;
     }
     if (refused->type == ACCESS_EXEC) {
-        exception = pc & 3 ? exception_pc_alignment(pc)
-                           : exception_instruction_abort(
-                                 pc, el0, refused->fault, refused->level,
-                                 refused->is_device);
+        exception = pc & 3
+                        ? exception_pc_alignment(pc)
+                        : exception_instruction_abort(pc, el0, refused->fault,
+                                                      refused->level,
+                                                      refused->is_device);
         exception_take(vcpu, &exception);
         return;
     }

@@ -12,6 +12,7 @@
 #include "det.h"
 #include "error.h"
 #include "mmu/inject.h"
+#include "probes.h"
 #include "vm_priv.h"
 #include "written.h"
 
@@ -122,7 +123,11 @@ struct vm *vm_new(const struct vm_config *config, struct events *events,
     if (vm->det) {
         trace_hash_attach(&vm->trace_hash, events);
     }
-    if (map_ram(vm, error) && load(vm, error)) {
+    if (config->probes_path) {
+        vm->probes = probes_load(config->probes_path, config->symbols, error);
+    }
+    if ((vm->probes || !config->probes_path) && map_ram(vm, error) &&
+        load(vm, error)) {
         vm->views =
             exec_views_new(vm->ram.size >> MMU_PAGE_SHIFT, VIEW_SLOTS, error);
         if (vm->det) {
@@ -158,6 +163,7 @@ void vm_free(struct vm *vm)
         vm->sched->ops->free(vm->sched);
     }
     exec_views_free(vm->views);
+    probes_free(vm->probes);
     exclusives_free(vm->exclusives);
     if (vm->ram.host) {
         munmap(vm->ram.host, vm->ram.size);
@@ -291,6 +297,11 @@ void vm_take_session(struct vm *vm, struct session *out_session)
     vm->session = (struct session){0};
 }
 
+void vm_probes_report(const struct vm *vm, bool verbose, FILE *out)
+{
+    probes_report(vm->probes, verbose, out);
+}
+
 int vm_exit_status(const struct vm *vm)
 {
     uint64_t status;
@@ -326,8 +337,7 @@ void vm_collect(struct vm *vm, struct vm_totals *out)
         .has_exit_status = status >= 0,
         .exit_status = status,
         .wall_ns = vm->stop_ns - vm->start_ns,
-        .guest_ns =
-            vm->det ? det_time_ns(vm->det) : vm->stop_ns - vm->start_ns,
+        .guest_ns = vm->det ? det_time_ns(vm->det) : vm->stop_ns - vm->start_ns,
         .workers = vm->config->workers,
         .console_midline = loop_console_midline(vm->loop),
     };

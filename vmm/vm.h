@@ -3,6 +3,7 @@
 #ifndef VMM_VM_H
 #define VMM_VM_H
 
+#include <stdio.h>
 #include <glib.h>
 
 #include "config.h"
@@ -32,6 +33,8 @@ bool vm_replay(struct vm *vm, const struct schedule *schedule, GError **error);
 /* After vm_run(): what the session found; session_fini() is the caller's. */
 void vm_take_session(struct vm *vm, struct session *out_session);
 
+/* After vm_run(): of --probes, those that never came by; verbose: all. */
+void vm_probes_report(const struct vm *vm, bool verbose, FILE *out);
 /* After vm_run(). -1: the guest's init reported no status. */
 int vm_exit_status(const struct vm *vm);
 void vm_collect(struct vm *vm, struct vm_totals *out_totals);

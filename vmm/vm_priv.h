@@ -54,6 +54,7 @@ struct vm {
     uint8_t written_want;
     struct snapshot *snapshot;   /* or NULL */
     struct ledger_watch *ledger; /* or NULL */
+    struct probes *probes;       /* [init] or NULL */
     struct execution *execution; /* or NULL */
     struct ledger_site stop_site; /* of execution_stop_like() */
     struct trace_hash trace_hash;
