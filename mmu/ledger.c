@@ -246,7 +246,22 @@ static void ask(struct ledger_asked *asked, unsigned vcpu,
         asked->wait.mask = 0; /* one at a time; at worst a debt stays */
     }
     asked->wait.issuer = vcpu;
+    asked->wait.waited = false;
     asked->wait.mask |= mask;
+}
+
+/* Is this DSB of the issuer the one that the TLBIs are over with? */
+static uint64_t take_wait(struct ledger_wait *wait, struct ledger_dsb dsb)
+{
+    uint64_t mask = wait->mask;
+
+    if (dsb.is_early && !wait->waited) {
+        wait->waited = true;
+        return 0;
+    }
+    wait->mask = 0;
+    wait->waited = false;
+    return mask;
 }
 
 static uint64_t answer(struct ledger_asked *asked, unsigned vcpu,
@@ -260,8 +275,7 @@ static uint64_t answer(struct ledger_asked *asked, unsigned vcpu,
     mask = asked->local & ledger_bit(vcpu);
     asked->local &= ~mask;
     if (dsb.is_wide && asked->wait.mask && asked->wait.issuer == vcpu) {
-        mask |= asked->wait.mask;
-        asked->wait.mask = 0;
+        mask |= take_wait(&asked->wait, dsb);
     }
     return mask;
 }
@@ -334,6 +348,7 @@ static void wait_for(struct ledger_record *r, unsigned vcpu, uint64_t mask)
         wait->mask = 0;
     }
     wait->issuer = vcpu;
+    wait->waited = false;
     wait->mask |= mask;
 }
 
@@ -377,6 +392,7 @@ static void tlbi_of_record(struct ledger *l, struct ledger_record *r,
         r->asid_missed = true;
     } else if (!(r->holders & ~mask)) {
         r->broadcast |= ledger_bit(vcpu);
+        r->waited &= ~ledger_bit(vcpu);
         r->asid_missed = false;
     } else {
         wait_for(r, vcpu, mask);
@@ -389,6 +405,10 @@ void ledger_tlbi(struct ledger *l, unsigned vcpu, uint64_t pc,
 {
     for (struct ledger_record *r = l->s.open; r; r = r->next) {
         tlbi_of_record(l, r, vcpu, pc, op);
+    }
+    if (l->config.early_dsb && op->scope != TLBI_LOCAL) {
+        ledger_touch(l, &l->s.vcpu[vcpu].tlbi, sizeof(bool));
+        l->s.vcpu[vcpu].tlbi = true;
     }
     if (l->full && (op->kind == TLBI_ALL || op->kind == TLBI_ASID)) {
         ledger_big_issue(l, vcpu, op);
@@ -424,11 +444,12 @@ static uint64_t cleaned_by(struct ledger_record *r, unsigned vcpu,
         is_owed |= wait->mask != 0;
         by_me |= wait->mask && wait->issuer == vcpu;
         if (waits && wait->mask && wait->issuer == vcpu) {
-            mask |= wait->mask;
-            wait->mask = 0;
+            mask |= take_wait(wait, dsb);
         }
     }
-    if (waits && r->broadcast & me) {
+    if (waits && r->broadcast & me && dsb.is_early && !(r->waited & me)) {
+        r->waited |= me;
+    } else if (waits && r->broadcast & me) {
         mask = UINT64_MAX;
     }
     if (waits_local && r->local & me) {
@@ -464,11 +485,32 @@ static void show_store(struct ledger_record *r, unsigned vcpu,
     }
 }
 
+/* What a CPU with the erratum makes of it. */
+static struct ledger_dsb early(struct ledger *l, unsigned vcpu,
+                               struct ledger_dsb dsb)
+{
+    bool *tlbi = &l->s.vcpu[vcpu].tlbi;
+
+    if (dsb.type != LEDGER_DSB_ALL || !dsb.is_wide) {
+        return dsb;
+    }
+    dsb.is_early = true;
+    if (!*tlbi) {
+        dsb.type = LEDGER_DSB_STORES; /* nothing that it comes second to */
+    }
+    ledger_touch(l, tlbi, sizeof(*tlbi));
+    *tlbi = false;
+    return dsb;
+}
+
 void ledger_dsb(struct ledger *l, unsigned vcpu, uint64_t pc,
                 struct ledger_dsb dsb)
 {
     bool changed = false;
 
+    if (l->config.early_dsb) {
+        dsb = early(l, vcpu, dsb);
+    }
     for (struct ledger_record *r = l->s.open; r; r = r->next) {
         uint64_t mask;
 

@@ -51,6 +51,7 @@ struct ledger_record;
 struct ledger_wait {
     uint64_t mask; /* the holders that it reaches; 0: free */
     unsigned issuer;
+    bool waited; /* once, by a DSB that may have been early */
 };
 
 /* Such TLBIs for a thing of its own: local ones by issuer, and a broadcast. */
@@ -106,6 +107,7 @@ struct ledger_record {
     bool visible_self; /* to the writer's */
     /* Who issued a covering TLBI after that and has not waited for it. */
     uint64_t broadcast, local;
+    uint64_t waited; /* of broadcast: once, as in ledger_wait */
     struct ledger_wait wait[LEDGER_WAITS]; /* broadcasts, but not for all */
     /* What was done, but did not count. */
     bool store_kind, store_by, wait_kind, wait_by, asid_missed;
@@ -158,6 +160,7 @@ struct ledger_big {
     uint64_t seq;
     uint16_t asid;
     bool is_all, is_local;
+    bool waited; /* once, as in ledger_wait */
 };
 
 struct ledger_operation {
@@ -201,6 +204,7 @@ struct ledger_vcpu {
     /* Requests to flush, by their number; wanted: the last of each asker. */
     uint64_t asked, served, wanted[LEDGER_VCPUS_MAX];
     unsigned el;
+    bool tlbi; /* a broadcast one since its last wide DSB */
     struct ledger_big big[LEDGER_BIGS];
     unsigned bigs; /* in use, or more: some were lost */
     gva_t fault_va;

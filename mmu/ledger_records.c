@@ -233,6 +233,7 @@ static void keep_asked(struct ledger_asked *asked,
     }
     if (r->broadcast) {
         asked->wait.issuer = (unsigned)__builtin_ctzll(r->broadcast);
+        asked->wait.waited = r->waited & ledger_bit(asked->wait.issuer);
         asked->wait.mask = UINT64_MAX;
         return;
     }
@@ -279,7 +280,7 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
     r->cleaned = 0;
     r->visible = r->visible_self = false;
     memset(r->wait, 0, sizeof(r->wait));
-    r->broadcast = r->local = 0;
+    r->broadcast = r->local = r->waited = 0;
     r->store_kind = r->store_by = r->wait_kind = r->wait_by = false;
     r->asid_missed = false;
     r->early = LEDGER_STEP_BREAK;

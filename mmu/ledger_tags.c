@@ -357,7 +357,10 @@ void ledger_big_wait(struct ledger *l, unsigned vcpu, struct ledger_dsb dsb)
     for (unsigned i = 0; i < LEDGER_BIGS; i++) {
         struct ledger_big *big = &me->big[i];
 
-        if (big->reached && (dsb.is_wide || big->is_local)) {
+        if (big->reached && dsb.is_early && !big->is_local && !big->waited) {
+            ledger_touch(l, big, sizeof(*big));
+            big->waited = true;
+        } else if (big->reached && (dsb.is_wide || big->is_local)) {
             complete(l, big);
             ledger_touch(l, big, sizeof(*big));
             big->reached = 0;

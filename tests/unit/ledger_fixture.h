@@ -304,6 +304,8 @@ __attribute__((unused)) static void set_up(struct world *w, char **word)
         w->config.rules = LEDGER_RULES_ALL;
     } else if (strcmp(word[0], "ipi") == 0) {
         w->config.ipi = true;
+    } else if (strcmp(word[0], "early") == 0) {
+        w->config.early_dsb = true;
     } else if (strcmp(word[0], "bbm2") == 0) {
         w->config.bbm2 = true;
     } else if (strcmp(word[0], "hd") == 0) {

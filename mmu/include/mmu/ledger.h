@@ -146,7 +146,8 @@ enum ledger_dsb_type {
 };
 struct ledger_dsb {
     enum ledger_dsb_type type;
-    bool is_wide; /* more than NSH */
+    bool is_wide;  /* more than NSH */
+    bool is_early; /* sure of what an earlier one waited for only */
 };
 
 struct ledger_config {
@@ -159,6 +160,11 @@ struct ledger_config {
      * speculation reads at EL1 as well, may not wait for it.
      */
     bool ipi;
+    /*
+     * An erratum: a DSB may end before the TLBIs since the one before are over.
+     * Only a further one, with another TLBI in between, is sure of them.
+     */
+    bool early_dsb;
     /* FEAT_BBM level 2: block size and contiguous hint change in place. */
     bool bbm2;
     /*
