@@ -83,6 +83,7 @@ void flush_opts_init(void)
     read_word("kpti", &o->kpti, "off", "on");
     read_word("repeat_tlbi", &o->repeat_tlbi, "off", "on");
     read_word("filter", &o->filter_stale, "off", "stale");
+    read_word("fast_walk", &o->fast_walk, "off", "on");
     if (bootargs.tlb == BOOTARG_TLB_BROADCAST) {
         read_word("asid_free", &o->asid_free, "off", "on");
         read_word("local_tlbi", &o->local_tlbi, "off", "on");

@@ -7,8 +7,10 @@
 #include "mm/gather.h"
 
 #include "kernel/bug.h"
+#include "kernel/smp.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
+#include "mm/flush_opts.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
@@ -226,8 +228,28 @@ static void free_table(struct page *page)
     page_free(page, 0);
 }
 
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/*
+ * Whoever walks without a lock does so with interrupts masked: when all have
+ * taken one, the walks that began before the tables were unlinked are over. No
+ * broadcast TLBI asks them.
+ */
+static void wait_for_walks(void)
+{
+    if (flush_opts.fast_walk && !bug_is(BUG_walker_not_asked)) {
+        smp_call_mask(&cpu_online_mask, nothing, NULL, true);
+    }
+}
+
 static void free_tables(struct gather *g)
 {
+    if (!list_empty(&g->tables)) {
+        wait_for_walks();
+    }
     while (!list_empty(&g->tables)) {
         struct page *page = page_of_node(g->tables.next);
 

@@ -8,8 +8,12 @@
  *   -o protect   makes them read only
  *   -o unmap     unmaps them, and with them, as nothing else is near, the
  *                table that leads to them
+ *
+ * With -w the thread on CPU 1 has the kernel walk the tables meanwhile: it
+ * waits at a futex there, whose word never is what it says (fast_walk=on).
  */
 #define _GNU_SOURCE
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -27,6 +31,7 @@ enum step { STEP_READY = 1, STEP_GO = 2, STEP_OVER = 3 };
 static struct {
     unsigned long pages;
     enum operation operation;
+    bool walks;
 } opt = {.pages = 2};
 
 static volatile uint64_t *memory;
@@ -51,6 +56,9 @@ static void *reader_main(void *arg)
     look();
     scenario_arrive(&reader, STEP_READY);
     scenario_wait(&changer, STEP_GO, 0);
+    while (opt.walks && atomic_load(&changer.at) < STEP_OVER) {
+        (void)syscall(SYS_futex, memory, FUTEX_WAIT, 0, NULL, NULL, 0);
+    }
     /* It is at EL0 with the root loaded: that is enough. */
     scenario_wait(&changer, STEP_OVER, 0);
     scenario_arrive(&reader, STEP_OVER);
@@ -81,10 +89,11 @@ static void change(void)
 
 static void usage(FILE *to)
 {
-    fprintf(to, "usage: museum_tlbi [-o OPERATION] [-p PAGES]\n"
+    fprintf(to, "usage: museum_tlbi [-o OPERATION] [-p PAGES] [-w]\n"
                 "One CPU takes pages away that another one has cached.\n"
                 "  -o  dontneed (default), protect or unmap\n"
-                "  -p  pages, default 2, at most 512\n");
+                "  -p  pages, default 2, at most 512\n"
+                "  -w  the other one waits at a futex in the first page\n");
 }
 
 static bool parse_operation(const char *text)
@@ -107,13 +116,16 @@ static void parse_options(int argc, char **argv)
         usage(stdout);
         exit(0);
     }
-    while ((c = getopt(argc, argv, "o:p:h")) != -1) {
+    while ((c = getopt(argc, argv, "o:p:wh")) != -1) {
         switch (c) {
         case 'o':
             good = good && parse_operation(optarg);
             break;
         case 'p':
             opt.pages = option_number("museum_tlbi", 'p', optarg, 1);
+            break;
+        case 'w':
+            opt.walks = true;
             break;
         default:
             usage(c == 'h' ? stdout : stderr);
