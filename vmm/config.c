@@ -55,6 +55,9 @@ static bool take_machine(struct vm_config *c, const struct options *o,
                             "idle vCPU keeps old translations until it wakes, "
                             "by agreement, and that cannot be seen");
     }
+    if (c->ledger_is_usual && c->cpus > LEDGER_VCPUS_MAX) {
+        c->ledger = false;
+    }
     if ((c->check_bbm || c->ledger) && c->cpus > LEDGER_VCPUS_MAX) {
         return config_usage(error, "--cpus is %u: %s knows at most %u vCPUs",
                             c->cpus, c->ledger ? "--ledger on" : "--check bbm",

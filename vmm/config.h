@@ -73,6 +73,7 @@ struct vm_config {
     bool attribute;   /* count TLBI and DSB by PC; --stats or a comparison */
     bool check_bbm;   /* break-before-make, see ledger_watch.h */
     bool ledger;      /* all rules of the ledger */
+    bool ledger_is_usual; /* nobody asked for it */
     bool ledger_stop; /* with it: a run ends with the first violation */
     bool quiet;       /* no guest console */
     bool verbose;

@@ -48,9 +48,15 @@ static bool refuse_in_parallel(const struct options *o, GError **error)
         {"--check", o->check},
         {"--inject", o->inject},
         {"--probes", o->probes},
-        {"--ledger", g_strcmp0(o->ledger, "off") ? o->ledger : NULL},
     };
 
+    if (o->ledger && strcmp(o->ledger, "off") != 0) {
+        return config_usage(error,
+                            "--ledger '%s' needs --engine seeded or vtime: "
+                            "with --engine parallel what happens and what is "
+                            "told of it may differ in their order",
+                            o->ledger);
+    }
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         if (texts[i].value) {
             return config_usage(error,
@@ -152,10 +158,13 @@ static bool take_runs(struct vm_config *c, const struct options *o,
 
 /* Checks and faults, which need all vCPUs on one thread. */
 static bool take_checks(struct vm_config *c, const struct options *o,
-                        GError **error)
+                        enum vm_command command, GError **error)
 {
     static const char *const switches[] = {"off", "on", "stop", NULL};
-    unsigned ledger = 0;
+    /* In a schedule's line it is named. */
+    bool is_usual = command == VM_COMMAND_RUN && !o->ledger && !o->check &&
+                    c->engine != VM_ENGINE_PARALLEL;
+    unsigned ledger = is_usual ? 1 : 0;
 
     if (o->inject && !inject_parse(o->inject, &c->inject)) {
         GString *names = g_string_new(NULL);
@@ -173,6 +182,7 @@ static bool take_checks(struct vm_config *c, const struct options *o,
         return false;
     }
     c->ledger = ledger != 0;
+    c->ledger_is_usual = is_usual;
     c->ledger_stop = ledger == 2;
     if (!o->check) {
         return true;
@@ -235,5 +245,5 @@ bool config_take_engine(struct vm_config *c, const struct options *o,
     return take_liberties(c, o, error) &&
            config_u64("--seed", o->seed, &c->seed, error) &&
            take_strategy(c, o, error) && take_runs(c, o, error) &&
-           take_checks(c, o, error);
+           take_checks(c, o, command, error);
 }

@@ -183,7 +183,7 @@ static void put_choices(GString *line, const struct vm_config *c,
     put_text(line, "--ledger",
              c->ledger_stop ? "stop"
              : c->ledger    ? "on"
-                            : NULL);
+                            : NULL); /* off in a schedule's line */
     put_text(line, "--probes", c->probes_path);
     put_injects(line, c);
 }

@@ -56,7 +56,7 @@ HIDES = {"nsh-as-ish": ("tlbi_asid", "after-dsb-nsh")}
 
 # TLBIs are late, so that it shows who waits for them.
 OPTIONS = ("--cpus", "3", "--engine", "seeded", "--hw", "typical",
-           "--hw-defer", "on")
+           "--hw-defer", "on", "--ledger", "off")
 
 problems = []
 done = {}

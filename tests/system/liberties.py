@@ -52,8 +52,9 @@ problems = []
 
 def run(title, options):
     """What was seen, summed up over all runs: outcome -> how often."""
+    # What it does to its tables is wrong on purpose: that is for the ledger.
     command = [sys.argv[1], "run", "--kernel", sys.argv[2], "--cpus", "3",
-               *options]
+               "--ledger", "off", *options]
     timeout = 60 * float(os.environ.get("TEST_TIME_SCALE", "1"))
     result = subprocess.run(command, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,

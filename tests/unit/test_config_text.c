@@ -11,23 +11,26 @@ static const struct {
     {"hello", "hello"},
     {"swap_bench --tlb ipi --flush sync -c 8 -- -t 7",
      "--cpus=8 --tlb=ipi --flush=sync swap_bench -- -t 7"},
-    {"--engine seeded hello", "--engine=seeded --seed=1 hello"},
-    {"--engine vtime hello", "--engine=vtime --seed=1 hello"},
-    {"hello --engine seeded --hw random", "--engine=seeded --seed=1 hello"},
+    {"--engine seeded hello", "--engine=seeded --seed=1 --ledger=on hello"},
+    {"--engine vtime hello", "--engine=vtime --seed=1 --ledger=on hello"},
+    {"hello --engine seeded --hw random",
+     "--engine=seeded --seed=1 --ledger=on hello"},
     {"hello --engine seeded --hw typical --seed 0xffffffffffffffff",
-     "--engine=seeded --seed=18446744073709551615 --hw=typical hello"},
+     "--engine=seeded --seed=18446744073709551615 --hw=typical --ledger=on hello"},
     {"hello --engine vtime --hw adversarial --hw-prefetch off",
-     "--engine=vtime --seed=1 --hw=adversarial --hw-prefetch=off hello"},
+     "--engine=vtime --seed=1 --hw=adversarial --hw-prefetch=off --ledger=on hello"},
     {"hello --engine seeded --snapshot-at 0",
-     "--engine=seeded --seed=1 --snapshot-at=0 hello"},
+     "--engine=seeded --seed=1 --snapshot-at=0 --ledger=on hello"},
     {"hello --engine seeded --snapshot-at 1 --runs 9 --max-steps 0",
-     "--engine=seeded --seed=1 --snapshot-at=1 --runs=9 --max-steps=0 hello"},
+     "--engine=seeded --seed=1 --snapshot-at=1 --runs=9 --max-steps=0 "
+     "--ledger=on hello"},
     {"hello --engine seeded --snapshot-at 1 --max-steps 1000000",
-     "--engine=seeded --seed=1 --snapshot-at=1 hello"},
+     "--engine=seeded --seed=1 --snapshot-at=1 --ledger=on hello"},
     {"hello --engine seeded --max-steps 1000000",
-     "--engine=seeded --seed=1 --max-steps=1000000 hello"},
+     "--engine=seeded --seed=1 --max-steps=1000000 --ledger=on hello"},
     {"hello --engine seeded --strategy pct:3 --bug free-before-flush",
-     "--engine=seeded --seed=1 --strategy=pct:3 --bug=free-before-flush hello"},
+     "--engine=seeded --seed=1 --strategy=pct:3 --ledger=on "
+     "--bug=free-before-flush hello"},
     {"hello --bug free-before-flush,local-instead-of-broadcast",
      "--bug=free-before-flush,local-instead-of-broadcast hello"},
     {"hello --mem 64M --tlb-sets 4 --tlb-ways 2 --tlb-replacement random "
@@ -50,7 +53,7 @@ static const struct {
     {"-k $K", NULL},
     {"hello --stats - --trace t --trace-events tlbi --plugin p --quiet "
      "--timeout 9 --engine seeded --record r",
-     "--engine=seeded --seed=1 hello"},
+     "--engine=seeded --seed=1 --ledger=on hello"},
 };
 
 static void assert_same_text(const char *a, const char *b)

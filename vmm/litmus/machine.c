@@ -214,7 +214,8 @@ static bool configure(struct litmus_machine *m, GError **error)
     g_autofree char *cpus = g_strdup_printf("%u", m->test->threads);
     const char *argv[] = {"--kernel", m->image->path, "--cpus",   cpus,
                           "--mem",    "16M",          "--engine", "seeded",
-                          "--quiet",  "--inject",     m->inject};
+                          "--quiet",  "--ledger",     "off",
+                          "--inject", m->inject};
     int argc = (int)G_N_ELEMENTS(argv) - (m->inject ? 0 : 2);
 
     m->config =
