@@ -79,6 +79,17 @@ SYMBOLS = {
 HEADER = "shootdown-schedule: 1\n"
 NUMBERS = ("choices: {}\ntrace-hash: 0123456789abcdef\n"
            "state-hash: fedcba9876543210\n\n")
+PROBES = {
+    "frames": "pages base=*0x1000 size=64 pa=0x40000000\n"
+              "0x1000 frame_free page=x0 order=x1 # given away\n"
+              "0x1004 frame_alloc exit pa=x0 bytes=x1@entry\n",
+    "operations": "linear virt=0xffff000000000000 pa=0\n"
+                  "0x1000 op kind=munmap start=x0 bytes=x1 promise=noaccess\n"
+                  "0x1000 op_begin kind=3 start=x0 end=x1\n"
+                  "0x1008 op_end kind=3\n",
+    "walks": "0x1000 walk_begin root=x0\n0x1000 walk_end exit\n",
+}
+
 SCHEDULES = {
     "empty": HEADER + NUMBERS.format(0),
     "zeros": HEADER + "vcpus: 4\n" + NUMBERS.format(40) + "40\n",
@@ -211,6 +222,7 @@ CORPUS = {
     "kernel": KERNELS,
     "litmus": {n: t.encode() for n, t in LITMUS.items()},
     "mmu": tables(),
+    "probes": {n: t.encode() for n, t in PROBES.items()},
     "schedule": {n: t.encode() for n, t in SCHEDULES.items()},
     "schedule_line": {n: line(t).encode() for n, t in SCHEDULES.items()},
     "symbols": SYMBOLS,
@@ -225,6 +237,10 @@ WORDS = {
         --tlb-replacement= --workers= random adversarial eager typical off on
         pct:3 pos surw icb:2 dfs chaos plain tlbi-nothing selftest race_mix
         18446744073709551615 0x 64M 2G 512 --""",
+    "probes": """frame_free frame_alloc io_begin io_end copy_begin op op_begin
+        op_end walk_begin walk_end exit pa= virt= page= order= bytes= kind=
+        start= end= promise= root= @entry linear pages base=* size= munmap
+        mprotect noaccess nowrite x0 x7 0x1000""",
     "litmus": """AArch64 P0 P1 exists ~exists forall locations filter fault
         (* *) { } ; | PTE( PA( pte_x TTD( oa: af: db: dbm: valid: el0: uint64_t
         int32_t uint8_t [2]={ P1.F EL0= TTHM= variant= Hash= LDR STR LDXR STXR
