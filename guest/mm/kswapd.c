@@ -13,6 +13,7 @@
 #include "mm/memcg.h"
 #include "mm/node.h"
 #include "mm/reclaim.h"
+#include "mm/swap.h"
 #include "mm/vmscan.h"
 #include "mm/vmscan_priv.h"
 
@@ -47,7 +48,7 @@ static void balance(struct kswapd *k)
     if (sc.reclaimed != 0) {
         atomic_store(&k->failures, 0);
     } else if (!balanced(k->node)) {
-        atomic_fetch_add(&k->failures, 1);
+        atomic_fetch_add(&k->failures, swap_has_room(0) ? 1 : FAILURES_MAX);
     }
 }
 

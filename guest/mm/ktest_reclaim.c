@@ -371,8 +371,9 @@ const char *test_swap_full(void)
         sys_madvise(TEST_VA + BLOCK_SIZE, 64 * PAGE_SIZE, MADV_PAGEOUT) == 0);
     KTEST_CHECK(vmscan_request(memcg_root(), 32) == -EAGAIN);
     ktest_counts_stop(&c);
-    /* Private pages are not even unmapped; shared ones are, and stay. */
+    /* They are not even unmapped. */
     KTEST_CHECK(c.at.swap_out == 0 && c.at.frames_freed == 0);
+    KTEST_CHECK(c.at.unmap_ptes == 0 && c.at.tlbi_va == 0);
     KTEST_CHECK(swap_used() == used);
     KTEST_CHECK(ktest_check(TEST_VA, 64, 7));
     KTEST_CHECK(ktest_check(TEST_VA + BLOCK_SIZE, 64, 8));

@@ -155,6 +155,17 @@ bool memcg_charge_swap(uint16_t id)
     return try_charge(&memcgs[id], SWAP, 1) == NULL;
 }
 
+bool memcg_swap_full(uint16_t id)
+{
+    for (struct memcg *g = &memcgs[id]; g->parent != NULL; g = g->parent) {
+        if (atomic_load_explicit(&g->swap.usage, memory_order_relaxed) >=
+            atomic_load_explicit(&g->swap.max, memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void memcg_uncharge_swap(uint16_t id)
 {
     add(&memcgs[id], NULL, SWAP, -1);

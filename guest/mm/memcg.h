@@ -70,6 +70,7 @@ bool memcg_charge(struct page *page, unsigned flags);
 void memcg_uncharge(struct page *page, unsigned order);
 /* A swap slot of the group; false: it may not have more. */
 bool memcg_charge_swap(uint16_t id);
+bool memcg_swap_full(uint16_t id); /* ... would be refused just now */
 void memcg_uncharge_swap(uint16_t id);
 /* The charge goes with the contents; neither is on an LRU list. */
 void memcg_move_charge(struct page *from, struct page *to);

@@ -86,6 +86,14 @@ static bool discard(struct page *page)
     return true;
 }
 
+/* Must the page get a slot of swap before it can go? */
+static bool needs_slot(const struct page *page)
+{
+    return page_test(page, PG_SHMEM) ||
+           (page_test(page, PG_ANON) && !page_test(page, PG_SWAPCACHE) &&
+            !page_is_lazyfree(page));
+}
+
 /* The page is locked. PAGE_FREED: its count is 0 and nobody finds it. */
 static enum verdict shrink_page(struct page *page, bool ignore_references,
                                 bool demote)
@@ -94,6 +102,9 @@ static enum verdict shrink_page(struct page *page, bool ignore_references,
 
     if (!page_test(page, PG_ANON | PG_SHMEM | PG_SWAPCACHE)) {
         return PAGE_KEEP; /* truncated meanwhile */
+    }
+    if (!demote && needs_slot(page) && !swap_has_room(page->memcg)) {
+        return PAGE_ACTIVATE; /* unmapping it would be for nothing */
     }
     if (!ignore_references) {
         young = rmap_test_and_clear_young(page);

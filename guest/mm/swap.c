@@ -155,6 +155,17 @@ static uint64_t slot_take(void)
     return cache->entry[--cache->n];
 }
 
+bool swap_has_room(uint16_t memcg)
+{
+    if ((slot_limit < n_slots && swap_used() >= slot_limit) ||
+        memcg_swap_full(memcg)) {
+        return false;
+    }
+    return slot_caches[cpu_id()].n != 0 ||
+           __atomic_load_n(&free_head, __ATOMIC_RELAXED) != 0 ||
+           __atomic_load_n(&fresh, __ATOMIC_RELAXED) < n_slots;
+}
+
 static void slot_give(uint64_t entry)
 {
     struct slot_cache *cache = &slot_caches[cpu_id()];

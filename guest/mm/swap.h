@@ -64,6 +64,11 @@ bool swap_write(struct page *page);
 /* Slots in use, and bytes they take. */
 uint64_t swap_used(void);
 uint64_t swap_total(void);
+/*
+ * Would a page of the group find a slot? May be wrong a moment later, and while
+ * the last free slots are in other CPUs' caches.
+ */
+bool swap_has_room(uint16_t memcg);
 /* Tests: no more slots in use than this; what is in use stays. */
 void swap_limit(uint64_t slots);
 uint64_t swap_store_pages(void);

@@ -17,6 +17,7 @@
 #include "mm/memcg.h"
 #include "mm/node.h"
 #include "mm/reclaim.h"
+#include "mm/swap.h"
 #include "mm/vmscan_priv.h"
 
 #define CLASSIC_LIST 32U
@@ -200,7 +201,8 @@ bool vmscan_again(struct vmscan_retries *retries, unsigned freed)
         return true;
     }
     sched_yield();
-    return ++retries->vain <= VAIN_RETRIES;
+    /* A full swap will not be less full for looking at all pages again. */
+    return ++retries->vain <= (swap_has_room(0) ? VAIN_RETRIES : 1);
 }
 
 unsigned vmscan_direct(unsigned n)
