@@ -101,6 +101,7 @@ static void start_init(void *arg)
     for (int i = 0; i < bootargs.argc; i++) {
         argv[argc++] = bootargs.argv[i];
     }
+    page_fail_init(); /* spares threads of the kernel, as this one is */
     error = process_start_init(bootargs.init, argc, argv);
     if (error != 0) {
         panic_no_init(bootargs.init, error);

@@ -107,6 +107,7 @@ struct task {
     /* --- accounting --- */
     uint64_t run_start; /* [own CPU] when it was switched in */
     _Atomic uint64_t cpu_ns;
+    bool page_failed; /* [own] the last allocation that failed was made to */
     _Atomic uint64_t switches_own, switches_forced, faults;
 
     struct list process_node;  /* [lock: process->lock] */

@@ -17,6 +17,7 @@
 #include "kernel/sched.h"
 #include "mm/memcg.h"
 #include "mm/mm.h"
+#include "mm/page.h"
 #include "mm/numa.h"
 
 /*
@@ -147,6 +148,9 @@ static void trap_user_abort(struct pt_regs *regs, uint64_t esr, uint64_t far)
     }
     current()->faults++;
     error = mm_fault(current()->mm, far, flags);
+    if (error == -ENOMEM && page_fail_retry()) {
+        return; /* it faults again */
+    }
     if (error == -ENOMEM) {
         memcg_note_oom_kill();
         signal_out_of_memory(far);

@@ -9,8 +9,10 @@
 #include "mm/page.h"
 
 #include "kernel/annot.h"
+#include "kernel/bootargs.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
+#include "kernel/printk.h"
 #include "kernel/sched.h"
 #include "kernel/smp.h"
 #include "mm/buddy.h"
@@ -172,11 +174,75 @@ static struct page *take_slow(unsigned node, unsigned order, unsigned flags)
     return page;
 }
 
+/* --- fail_page=INTERVAL[,TIMES]: page.h --- */
+
+static struct {
+    uint64_t interval; /* [init] 0: off */
+    _Atomic uint64_t asked;
+    _Atomic int64_t times; /* left; below 0: without end */
+} fail_page = {.times = -1};
+
+void page_fail_init(void)
+{
+    char value[32], *comma;
+    uint64_t times;
+
+    if (bootargs_get("fail_page", value, sizeof(value)) == NULL) {
+        return;
+    }
+    comma = strchr(value, ',');
+    if (comma != NULL) {
+        *comma++ = '\0';
+    }
+    if (!str_to_u64(value, &fail_page.interval) || fail_page.interval < 2 ||
+        (comma != NULL && !str_to_u64(comma, &times))) {
+        fail_page.interval = 0;
+        printk("fail_page: INTERVAL[,TIMES], from 2 on; nothing fails\n");
+    } else if (comma != NULL) {
+        atomic_store(&fail_page.times, (int64_t)times);
+    }
+}
+
+/* Of a program's calls and faults only: they can be told. */
+static bool fails_now(unsigned flags)
+{
+    if (likely(fail_page.interval == 0) || (flags & PAGE_ALLOC_RESERVE) ||
+        current()->process == NULL || current()->tlb_ubc.in_reclaim ||
+        (atomic_fetch_add_explicit(&fail_page.asked, 1, memory_order_relaxed) +
+         1) % fail_page.interval !=
+            0) {
+        return false;
+    }
+    if (atomic_load(&fail_page.times) >= 0) {
+        int64_t left = atomic_load(&fail_page.times);
+
+        while (left > 0 && !atomic_compare_exchange_weak(&fail_page.times,
+                                                         &left, left - 1)) {
+        }
+        if (left == 0) {
+            return false;
+        }
+    }
+    current()->page_failed = true;
+    return true;
+}
+
+bool page_fail_retry(void)
+{
+    bool failed = current()->page_failed;
+
+    current()->page_failed = false;
+    return failed;
+}
+
 struct page *page_alloc_node(unsigned node, unsigned order, unsigned flags)
 {
     struct page *page;
 
     ASSERT(order <= PAGE_MAX_ORDER && node < nodes_count());
+    if (unlikely(fails_now(flags))) {
+        return NULL;
+    }
     page = take_near(node, order, flags, WMARK_LOW);
     if (page == NULL) {
         page = take_slow(node, order, flags);

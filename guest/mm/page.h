@@ -136,6 +136,16 @@ enum page_alloc_flag {
     PAGE_ALLOC_THISNODE = 8, /* of this node or none */
 };
 
+/*
+ * fail_page=INTERVAL[,TIMES] on the command line: every INTERVALth allocation
+ * for a process's call or fault fails, TIMES times or without end, as if there
+ * were no memory. Reclaim, kernel threads and what begins the first process are
+ * spared, and a fault tries again instead of killing the process, as Linux
+ * does. INTERVAL is 2 at least.
+ */
+void page_fail_init(void); /* the first process is about to run */
+/* Was the last failure for the current task injected? Asked once. */
+bool page_fail_retry(void);
 /* 2^order frames with count 1, or NULL. Near this CPU if there are any. */
 struct page *page_alloc(unsigned order, unsigned flags);
 /* The same, of the node if it has any, else of the others. */

@@ -49,7 +49,7 @@ static int user_page_get(struct user_page *up, struct mm *mm, uint64_t va,
         }
         r = fault_locked(mm, va, flags);
         mm_read_unlock(&mm->mmap_lock);
-        if (r != 0) {
+        if (r != 0 && (r != -ENOMEM || !page_fail_retry())) {
             return -EFAULT;
         }
         preempt_point();

@@ -146,12 +146,24 @@ static time_t seconds_now(void)
     return now.tv_sec;
 }
 
+/* Without memory for one it waits for better times, but not for ever. */
+static pid_t fork_at_last(void)
+{
+    pid_t pid = fork();
+
+    for (unsigned i = 0; pid < 0 && errno == ENOMEM && i < SETTLE_TRIES; i++) {
+        usleep(10 * 1000);
+        pid = fork();
+    }
+    return pid;
+}
+
 static void run(void)
 {
     pid_t pids[MAX_PROCESSES];
 
     for (unsigned i = 0; i < race_opt.processes; i++) {
-        pids[i] = fork();
+        pids[i] = fork_at_last();
         if (pids[i] == 0) {
             if (!enter_group() && i == 0) {
                 printf("race_mix: no " CGROUP RACE_GROUP ": %s\n",
