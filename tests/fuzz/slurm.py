@@ -159,7 +159,9 @@ class Cluster:
 def campaign(cluster, o, out):
     """Submits both jobs and waits; returns the seconds that it took."""
     start = time.monotonic()
-    words = [f"-max_total_time={o.seconds}", "-seed=1", *TARGET]
+    # Going on after the first finding: the corpus is not to be empty.
+    words = [f"-max_total_time={o.seconds}", "-keep_going=1", "-seed=1",
+             *TARGET]
     environment = "--export=ALL,SHOOTDOWN=" + os.path.abspath(o.shootdown)
     job = cluster.run(
         "sbatch", "--parsable", environment, f"--array=0-{o.tasks - 1}",
