@@ -112,6 +112,18 @@ static bool is_reduced(const struct ledger *l, uint64_t old, uint64_t now,
            ledger_lost(old, now, level, l->config.hardware_dirty) != 0;
 }
 
+/*
+ * Stores to one place are seen in one order: who finds this one does not find
+ * what was there before the break, so its writer's DSB shows that one, too.
+ */
+static void add_writer(struct ledger *l, struct ledger_record *r, unsigned vcpu)
+{
+    if (!r->visible) {
+        ledger_touch(l, r, sizeof(*r));
+        r->writers |= ledger_bit(vcpu);
+    }
+}
+
 void ledger_store(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t pa,
                   uint64_t now)
 {
@@ -157,6 +169,8 @@ void ledger_store(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t pa,
                       is ? LEDGER_REPLACED : LEDGER_REMOVED);
     } else if (was && is_reduced(l, old, now, t->level)) {
         ledger_broken(l, vcpu, pc, t, index, old, LEDGER_REDUCED);
+    } else if (t->record[index]) {
+        add_writer(l, t->record[index], vcpu);
     }
     if (is && (!was || raw != LEDGER_CHANGE_NONE)) {
         be_born(l, t, index);
@@ -466,7 +480,7 @@ static uint64_t cleaned_by(struct ledger_record *r, unsigned vcpu,
 static void show_store(struct ledger_record *r, unsigned vcpu,
                        struct ledger_dsb dsb)
 {
-    if (vcpu != r->writer) {
+    if (!(r->writers & ledger_bit(vcpu))) {
         r->store_by |= dsb.is_wide && dsb.type != LEDGER_DSB_LOADS;
         return;
     }
@@ -474,7 +488,7 @@ static void show_store(struct ledger_record *r, unsigned vcpu,
         r->store_kind = true;
         return;
     }
-    r->visible_self = true;
+    r->visible_self |= vcpu == r->writer;
     r->visible = dsb.is_wide;
     r->store_kind |= !dsb.is_wide;
     for (unsigned i = 0; r->visible && i < r->olds; i++) {

@@ -99,6 +99,7 @@ struct ledger_record {
     struct ledger_old old[LEDGER_OLD_MAX];
     unsigned olds;
     unsigned writer;
+    uint64_t writers; /* whose DSB shows it: stored here then or later */
     uint64_t pc;
     uint64_t holders;  /* of any old one */
     uint64_t cleaned;  /* since the last store */

@@ -275,6 +275,7 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
     }
     r->why = why;
     r->writer = vcpu;
+    r->writers = ledger_bit(vcpu);
     r->pc = pc;
     hold(l, r, t->root, keep_old(l, r, old, t->born[index]));
     r->cleaned = 0;
