@@ -228,3 +228,17 @@ void process_exit_group(int status)
     spin_unlock_irqrestore(&process_lock, flags);
     process_exit_thread(status);
 }
+
+void process_exit_starved(int status)
+{
+    struct process *process = current()->process;
+    uint64_t flags = spin_lock_irqsave(&process_lock);
+    unsigned threads = process->thread_count;
+
+    if (!process->exiting) {
+        process_kill_locked(process, status);
+    }
+    spin_unlock_irqrestore(&process_lock, flags);
+    mm_reap(current()->mm, threads);
+    process_exit_thread(status);
+}

@@ -85,6 +85,8 @@ void process_add_thread(struct process *process, struct task *task);
 void process_exit_thread(int status) NORETURN;
 /* Ends all threads of the current process; status as for wait4. */
 void process_exit_group(int status) NORETURN;
+/* The same for want of memory: its private memory is given back at once. */
+void process_exit_starved(int status) NORETURN;
 /* Asks one thread / all threads to end with the signal. process_lock held. */
 void task_kill_locked(struct task *task, int signal);
 void process_kill_locked(struct process *process, int signal);

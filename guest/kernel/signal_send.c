@@ -211,5 +211,5 @@ void signal_out_of_memory(uint64_t far)
         printk("%s[%d]: out of memory, address 0x%lx\n", task->name, task->tid,
                far);
     }
-    process_exit_group(SIGKILL);
+    process_exit_starved(SIGKILL);
 }

@@ -6,11 +6,13 @@
  */
 #include "mm/gather.h"
 
+#include "arch/barrier.h"
 #include "kernel/bug.h"
 #include "kernel/smp.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
 #include "mm/flush_opts.h"
+#include "mm/like.h"
 #include "mm/mm_debug.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
@@ -282,6 +284,13 @@ void gather_flush(struct gather *g)
     free_pages(g);
 }
 
+void gather_publish(void)
+{
+    if (mm_like.fault_drain) {
+        dsb_ishst();
+    }
+}
+
 void gather_forget(struct gather *g)
 {
     range_reset(g);
@@ -290,10 +299,12 @@ void gather_forget(struct gather *g)
 void gather_finish(struct gather *g)
 {
     struct gather_batch *batch;
+    bool nested = atomic_load_explicit(&g->mm->tlb_flush_pending,
+                                       memory_order_relaxed) > 1;
 
-    if (atomic_load_explicit(&g->mm->tlb_flush_pending, memory_order_relaxed) >
-            1 &&
-        !bug_is(BUG_madv_second_caller_skips_flush)) {
+    if (nested && bug_is(BUG_nested_gather_forgets_freed_tables)) {
+        g->freed_tables = false; /* the pages' entries only */
+    } else if (nested && !bug_is(BUG_madv_second_caller_skips_flush)) {
         /*
          * Another gather cleared PTEs that we then found clear, and has not
          * flushed yet: our caller may rely on them being gone.

@@ -60,6 +60,12 @@ void gather_table(struct gather *g, struct page *table, uint64_t va,
                   unsigned level);
 /* Flushes what was noted; frees nothing. May be called under a PTL. */
 void gather_flush_tlb(struct gather *g);
+/*
+ * Before a PTL goes under which others may find cleared what this gather has
+ * not flushed: with fault_drain=yes the stores are made visible to walks here.
+ * Linux lets the DSB of whoever found them do that.
+ */
+void gather_publish(void);
 /* What was noted is not flushed any more. For a planted bug only. */
 void gather_forget(struct gather *g);
 /* Flushes and frees. */

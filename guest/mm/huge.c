@@ -404,7 +404,7 @@ int huge_move(struct mm *mm, struct spinlock *rmap, uint64_t from, uint64_t to)
 {
     struct spinlock *src_lock, *dst_lock;
     pte_t *src = pt_slot(mm, from, &src_lock), *dst;
-    bool moved;
+    bool moved, locks = !bug_is(BUG_mremap_table_move_vs_reclaim);
 
     if (src == NULL || pte_read(src) == 0) {
         return 1; /* nothing there; only faults, which wait, would change it */
@@ -416,7 +416,9 @@ int huge_move(struct mm *mm, struct spinlock *rmap, uint64_t from, uint64_t to)
     if (pte_read(dst) != 0) {
         return 0;
     }
-    spin_lock(rmap);
+    if (locks) {
+        spin_lock(rmap);
+    }
     spin_lock(src_lock);
     if (dst_lock != src_lock) {
         spin_lock_nested(dst_lock); /* source first; mmap_lock is ours */
@@ -429,7 +431,9 @@ int huge_move(struct mm *mm, struct spinlock *rmap, uint64_t from, uint64_t to)
         spin_unlock(dst_lock);
     }
     spin_unlock(src_lock);
-    spin_unlock(rmap);
+    if (locks) {
+        spin_unlock(rmap);
+    }
     return moved;
 }
 

@@ -138,6 +138,7 @@ void like_init(void)
         {"mask", &mm_like.lazy_cpumask, "switch", "lazy"},
         {"request", &mm_like.request_quarters, "whole", "quarters"},
         {"fault_drain", &mm_like.fault_drain, "no", "yes"},
+        {"munmap", &mm_like.munmap_read, "write", "read"},
         {"lazy_hit", &mm_like.ipi_lazy_keeps_bit, "clear", "keep"},
     };
 

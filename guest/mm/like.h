@@ -15,6 +15,7 @@
  *   lists=classic|mglru|scaled  mglru_lists, mglru_scaled
  *   request=whole|quarters      request_quarters
  *   fault_drain=no|yes          fault_drain; no is what Linux does
+ *   munmap=write|read           munmap_read; read is what Linux does
  *
  * lists= also sets referenced_young_tlbi, which only the classic walk has.
  * Read only after like_init(). A value that is not known is reported, and what
@@ -60,6 +61,8 @@ struct mm_like {
      * break-before-make without the wait.
      */
     bool fault_drain;
+    /* munmap of one area lets others read mmap_lock while it clears PTEs. */
+    bool munmap_read;
 };
 
 extern struct mm_like mm_like; /* [init] */

@@ -141,6 +141,7 @@ static void free_block(struct gather *g, uint64_t va, uint64_t end)
     for (; va < end; va += PAGE_SIZE, p++) {
         free_pte(g, p, va);
     }
+    gather_publish();
     spin_unlock(ptl);
 }
 

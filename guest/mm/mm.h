@@ -57,6 +57,11 @@ struct mm *mm_new(void); /* one user reference; NULL: no memory */
 void mm_get(struct mm *mm);
 /* The last one unmaps everything. mm may still be loaded (lazily). */
 void mm_put(struct mm *mm);
+/*
+ * All of its tasks are to die for want of memory, and this many are the killed
+ * process's: gives its private memory back at once, unless others use it too.
+ */
+void mm_reap(struct mm *mm, unsigned tasks);
 /* Child with copy-on-write of private memory; NULL: no memory. */
 struct mm *mm_fork(struct mm *mm);
 

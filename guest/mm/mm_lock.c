@@ -86,3 +86,13 @@ void mm_write_unlock(struct mm_lock *lock)
     wake_up_all(&lock->wq);
     mutex_unlock(&lock->writers);
 }
+
+void mm_write_downgrade(struct mm_lock *lock)
+{
+    /* One writer less, one reader more. */
+    uint32_t old = atomic_fetch_sub(&lock->word, MM_LOCK_WRITER - 1);
+
+    ASSERT(old & MM_LOCK_WRITER);
+    wake_up_all(&lock->wq);
+    mutex_unlock(&lock->writers);
+}

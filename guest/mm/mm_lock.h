@@ -25,5 +25,7 @@ void mm_read_lock(struct mm_lock *lock);
 void mm_read_unlock(struct mm_lock *lock);
 void mm_write_lock(struct mm_lock *lock);
 void mm_write_unlock(struct mm_lock *lock);
+/* From writing to reading, with no other writer in between. */
+void mm_write_downgrade(struct mm_lock *lock);
 
 #endif

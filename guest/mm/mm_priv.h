@@ -140,6 +140,8 @@ void vma_free(struct vma *vma); /* drops the object; not linked anywhere */
 /* Inserts at its place; false: no memory. Links the reverse map too. */
 bool vma_insert(struct mm *mm, struct vma *vma);
 void vma_remove(struct mm *mm, struct vma *vma); /* from both */
+/* Only from the areas: the reverse map still has it. */
+void vma_forget(struct mm *mm, struct vma *vma);
 /* Cuts the area in two at va; NULL: no memory. Returns the upper part. */
 struct vma *vma_split(struct mm *mm, struct vma *vma, uint64_t va);
 /* Joins with its neighbours if they are one thing. */

@@ -6,6 +6,7 @@
 #include "kernel/task.h"
 #include "mm/flush.h"
 #include "mm/gather.h"
+#include "mm/like.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
 #include "mm/uaccess.h"
@@ -75,7 +76,32 @@ int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags)
     return 0;
 }
 
-int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later)
+/*
+ * munmap=read: the area is out of the list, so that no fault finds it, and then
+ * mmap_lock is held for reading only. Its tables may go: no area needs them and
+ * none can be made there.
+ */
+static void unmap_reading(struct mm *mm, struct vma *vma, uint64_t floor,
+                          uint64_t ceiling)
+{
+    struct gather g;
+
+    vma_forget(mm, vma);
+    mm_write_downgrade(&mm->mmap_lock);
+    gather_init(&g, mm, false);
+    zap_range(&g, vma, vma->start, vma->end);
+    rmap_unlink(vma);
+    pt_free_range(&g, vma->start, vma->end, floor, ceiling);
+    gather_finish(&g);
+    vma_free(vma);
+}
+
+/*
+ * Unmaps what is mapped there. downgraded: NULL, or mmap_lock may be held for
+ * reading afterwards, and whether it is. later: see unmap_later().
+ */
+static int unmap(struct mm *mm, uint64_t start, uint64_t end, bool later,
+                 bool *downgraded)
 {
     unsigned first = vma_index(mm, start), last;
     struct gather g;
@@ -101,6 +127,11 @@ int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later)
     /* areas[first..last) go. */
     floor = first > 0 ? mm->areas[first - 1]->end : 0;
     ceiling = last < mm->n_areas ? mm->areas[last]->start : USER_END;
+    if (downgraded != NULL && last == first + 1) {
+        *downgraded = true;
+        unmap_reading(mm, mm->areas[first], floor, ceiling);
+        return 0;
+    }
     start = mm->areas[first]->start;
     end = mm->areas[last - 1]->end;
     gather_init(&g, mm, false);
@@ -128,7 +159,12 @@ int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later)
 
 int unmap_locked(struct mm *mm, uint64_t start, uint64_t end)
 {
-    return unmap_later(mm, start, end, false);
+    return unmap(mm, start, end, false, NULL);
+}
+
+int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later)
+{
+    return unmap(mm, start, end, later, NULL);
 }
 
 void unmap_all(struct mm *mm)
@@ -240,6 +276,7 @@ int64_t sys_mmap(uint64_t addr, uint64_t len, uint64_t prot, uint64_t flags,
 int64_t sys_munmap(uint64_t addr, uint64_t len)
 {
     struct mm *mm = current()->mm;
+    bool reading = false;
     int r;
 
     if (len == 0 || len > USER_END || !range_ok(addr, PAGE_ALIGN_UP(len))) {
@@ -248,8 +285,13 @@ int64_t sys_munmap(uint64_t addr, uint64_t len)
     annot_op_begin(ANNOT_OP_MUNMAP, addr, addr + PAGE_ALIGN_UP(len),
                    ANNOT_PROMISE_NOACCESS);
     mm_write_lock(&mm->mmap_lock);
-    r = unmap_locked(mm, addr, addr + PAGE_ALIGN_UP(len));
-    mm_write_unlock(&mm->mmap_lock);
+    r = unmap(mm, addr, addr + PAGE_ALIGN_UP(len), false,
+              mm_like.munmap_read ? &reading : NULL);
+    if (reading) {
+        mm_read_unlock(&mm->mmap_lock);
+    } else {
+        mm_write_unlock(&mm->mmap_lock);
+    }
     annot_op_end(ANNOT_OP_MUNMAP);
     return r;
 }

@@ -85,6 +85,7 @@ static void change_block(struct gather *g, struct change *c, uint64_t va,
             pte_write(p, pte_migration_wrprotect(old));
         }
     }
+    gather_publish();
     spin_unlock(ptl);
 }
 

@@ -7,6 +7,7 @@
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/flush_opts.h"
+#include "mm/like.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
 
@@ -31,7 +32,10 @@ static int user_page_get(struct user_page *up, struct mm *mm, uint64_t va,
         int r;
 
         mm_read_lock(&mm->mmap_lock);
-        pte = pt_lookup_lock(mm, va, &up->ptl);
+        /* Tables of no area may be on their way out: munmap=read. */
+        pte = mm_like.munmap_read && vma_find(mm, va) == NULL
+                  ? 0
+                  : pt_lookup_lock(mm, va, &up->ptl);
         if (pte != 0) {
             /* The access flag: a use by the kernel is a use. */
             if (flags & MM_FAULT_FORCE

@@ -95,9 +95,14 @@ bool vma_insert(struct mm *mm, struct vma *vma)
 
 void vma_remove(struct mm *mm, struct vma *vma)
 {
+    rmap_unlink(vma);
+    vma_forget(mm, vma);
+}
+
+void vma_forget(struct mm *mm, struct vma *vma)
+{
     unsigned i = vma_index(mm, vma->start);
 
-    rmap_unlink(vma);
     mm->n_areas--;
     memmove(&mm->areas[i], &mm->areas[i + 1],
             (mm->n_areas - i) * sizeof(*mm->areas));

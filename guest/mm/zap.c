@@ -79,6 +79,7 @@ static uint64_t zap_block(struct gather *g, uint64_t va, uint64_t end,
         gather_flush_tlb(g);
         gather_finish_rmap(g);
     }
+    gather_publish();
     spin_unlock(ptl);
     if (flush) {
         gather_flush(g);
@@ -109,6 +110,27 @@ void zap_range(struct gather *g, struct vma *vma, uint64_t start, uint64_t end)
     if (!g->fullmm) {
         gather_flush_tlb(g); /* end of the area */
     }
+}
+
+void mm_reap(struct mm *mm, unsigned tasks)
+{
+    struct gather g;
+
+    mm_read_lock(&mm->mmap_lock);
+    if (atomic_load_explicit(&mm->users, memory_order_relaxed) <= tasks) {
+        /* Not the whole of it: threads that are to die may still run. */
+        gather_init(&g, mm, bug_is(BUG_oom_reaper_fullmm_skip));
+        g.concurrent = true;
+        for (unsigned i = 0; i < mm->n_areas; i++) {
+            struct vma *vma = mm->areas[i];
+
+            if (!(vma->flags & (VMA_SHARED | VMA_SIGPAGE))) {
+                zap_range(&g, vma, vma->start, vma->end);
+            }
+        }
+        gather_finish(&g);
+    }
+    mm_read_unlock(&mm->mmap_lock);
 }
 
 void zap_range_single(struct vma *vma, uint64_t start, uint64_t end)
