@@ -460,7 +460,7 @@ const struct scenario scenarios[] = {
      "mprotect while the pages are reclaimed"},
     {"reclaim-dontneed", 4, true, grouped_clean, reclaim, dont_need, ungroup,
      "MADV_DONTNEED of two tables' pages while they are reclaimed"},
-    {"protect-reclaim", 4, false, prepare_forbid, forbid_reclaimed, NULL,
+    {"protect-reclaim", 8, true, prepare_forbid, forbid_reclaimed, NULL,
      after_forbid, "reclaim of pages that mprotect has made inaccessible"},
     {"twice", 4, false, prepare_pages, dont_need, dont_need, NULL,
      "MADV_DONTNEED of the same pages, twice at once"},
