@@ -3,6 +3,7 @@
  * The differential MMU test, what C cannot express: to regime B and back, one
  * operation of each kind, and the vectors while in regime B.
  */
+#include "asm.inc"
 #include "mmu_diff.h"
 
 #define ARMED 0x5d1ff
@@ -24,12 +25,7 @@
  */
     .global regime_call
 regime_call:
-    stp x29, x30, [sp, #-96]!
-    stp x19, x20, [sp, #16]
-    stp x21, x22, [sp, #32]
-    stp x23, x24, [sp, #48]
-    stp x25, x26, [sp, #64]
-    stp x27, x28, [sp, #80]
+    save_callee
     mov x19, x0
     mov x29, sp
     ldp x20, x21, [x19, #CALL_B + REGS_TTBR0]
@@ -111,23 +107,13 @@ regime_call:
     sub x10, x11, x8
     br x10
 8:  mov sp, x29
-    ldp x27, x28, [sp, #80]
-    ldp x25, x26, [sp, #64]
-    ldp x23, x24, [sp, #48]
-    ldp x21, x22, [sp, #32]
-    ldp x19, x20, [sp, #16]
-    ldp x29, x30, [sp], #96
+    restore_callee
     ret
 
 /* void probe_op(struct op *op): performs it and records what came of it. */
     .global probe_op
 probe_op:
-    stp x29, x30, [sp, #-96]!
-    stp x19, x20, [sp, #16]
-    stp x21, x22, [sp, #32]
-    stp x23, x24, [sp, #48]
-    stp x25, x26, [sp, #64]
-    stp x27, x28, [sp, #80]
+    save_callee
     mov x19, x0
     mov x28, #(ARMED & 0xffff)
     movk x28, #(ARMED >> 16), lsl #16
@@ -225,12 +211,7 @@ done:
 leave:
     msr pan, #0
     msr S3_0_C4_C2_4, xzr               /* UAO */
-    ldp x27, x28, [sp, #80]
-    ldp x25, x26, [sp, #64]
-    ldp x23, x24, [sp, #48]
-    ldp x21, x22, [sp, #32]
-    ldp x19, x20, [sp, #16]
-    ldp x29, x30, [sp], #96
+    restore_callee
     ret
 
 enter_el0:
@@ -264,16 +245,11 @@ el0_stubs:
     .popsection
 
     .macro diff_vector number
-    .balign 128
     mov x4, #\number
     b trapped
     .endm
 
-    .balign 2048
-diff_vectors:
-    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    diff_vector \n
-    .endr
+    vector_table diff_vectors, diff_vector
 
 trapped:
     mov x6, #(ARMED & 0xffff)

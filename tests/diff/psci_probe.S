@@ -3,6 +3,7 @@
  * The differential PSCI test, what C cannot express: a call with every register
  * set, the end of a CPU's life, and where a new one begins.
  */
+#include "asm.inc"
 #include "psci_diff.h"
 
     .text
@@ -15,12 +16,7 @@
  */
     .global psci_registers
 psci_registers:
-    stp x29, x30, [sp, #-112]!
-    stp x19, x20, [sp, #16]
-    stp x21, x22, [sp, #32]
-    stp x23, x24, [sp, #48]
-    stp x25, x26, [sp, #64]
-    stp x27, x28, [sp, #80]
+    save_callee 112
     mov x30, x0
     str x30, [sp, #96]
     add x9, x30, #REGS_STATE
@@ -68,12 +64,7 @@ psci_registers:
     mrs x2, tpidr_el0
     stp x1, x2, [x9, #48]
     msr daifset, #15
-    ldp x27, x28, [sp, #80]
-    ldp x25, x26, [sp, #64]
-    ldp x23, x24, [sp, #48]
-    ldp x21, x22, [sp, #32]
-    ldp x19, x20, [sp, #16]
-    ldp x29, x30, [sp], #112
+    restore_callee 112
     ret
 
 /* void psci_leave(uint64_t how, uint64_t function, uint64_t sctlr, uint64_t *)

@@ -5,6 +5,8 @@
  * primitives that C cannot express: probe() and el0_enter().
  * Offsets CPU_* and FRAME_* are asserted against the structs in trap.c.
  */
+#include "asm.inc"
+
 #define CPU_STACK 0
 #define CPU_PROBE_SP 8
 #define CPU_PROBE_TRAP 16
@@ -85,12 +87,7 @@ secondary_entry:
 /* uint64_t probe(void (*fn)(uint64_t), uint64_t arg, struct trap *out) */
     .global probe
 probe:
-    stp x29, x30, [sp, #-96]!
-    stp x19, x20, [sp, #16]
-    stp x21, x22, [sp, #32]
-    stp x23, x24, [sp, #48]
-    stp x25, x26, [sp, #64]
-    stp x27, x28, [sp, #80]
+    save_callee
     mrs x9, tpidr_el1
     mov x10, sp
     str x10, [x9, #CPU_PROBE_SP]
@@ -101,12 +98,7 @@ probe:
     mrs x9, tpidr_el1
     str xzr, [x9, #CPU_PROBE_TRAP]
     mov x0, #0
-3:  ldp x27, x28, [sp, #80]
-    ldp x25, x26, [sp, #64]
-    ldp x23, x24, [sp, #48]
-    ldp x21, x22, [sp, #32]
-    ldp x19, x20, [sp, #16]
-    ldp x29, x30, [sp], #96
+3:  restore_callee
     ret
 
 /* trap_entry() returns here after an exception inside probe() */
@@ -131,19 +123,14 @@ el0_enter:
     eret
 
     .macro vector number
-    .balign 128
     sub sp, sp, #FRAME_SIZE
     stp x0, x1, [sp]
     mov x0, #\number
     b save_and_call
     .endm
 
-    .balign 2048
     .global vectors
-vectors:
-    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vector \n
-    .endr
+    vector_table vectors, vector
 
     .balign 128
 save_and_call:
