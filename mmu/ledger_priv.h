@@ -202,8 +202,7 @@ struct ledger_clean {
 struct ledger_vcpu {
     struct ledger_loaded loaded[2];
     gpa_t walked; /* by software; LEDGER_NO_ROOT: none */
-    /* Requests to flush, by their number; wanted: the last of each asker. */
-    uint64_t asked, served, wanted[LEDGER_VCPUS_MAX];
+    uint64_t asked_by; /* whose requests to flush it has not served */
     unsigned el;
     bool tlbi; /* a broadcast one since its last wide DSB */
     struct ledger_big big[LEDGER_BIGS];

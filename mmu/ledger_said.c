@@ -124,7 +124,7 @@ void ledger_flush_ask(struct ledger *l, unsigned vcpu, uint64_t vcpus)
 
         if (vcpus & ledger_bit(v)) {
             ledger_touch(l, other, sizeof(*other));
-            other->wanted[vcpu] = ++other->asked;
+            other->asked_by |= ledger_bit(vcpu);
         }
     }
 }
@@ -137,8 +137,9 @@ void ledger_flush_waited(struct ledger *l, unsigned vcpu, uint64_t pc,
     for (unsigned v = 0; v < l->config.vcpus; v++) {
         struct ledger_vcpu *other = &l->s.vcpu[v];
 
-        if (vcpus & ledger_bit(v) && other->served < other->wanted[vcpu]) {
+        if (vcpus & ledger_bit(v) && other->asked_by & ledger_bit(vcpu)) {
             who |= ledger_bit(v);
+            ledger_flush_served(l, v, ledger_bit(vcpu)); /* told once */
         }
     }
     if (who) {
@@ -146,13 +147,12 @@ void ledger_flush_waited(struct ledger *l, unsigned vcpu, uint64_t pc,
     }
 }
 
-void ledger_flush_served(struct ledger *l, unsigned vcpu, uint64_t requests)
+void ledger_flush_served(struct ledger *l, unsigned vcpu, uint64_t askers)
 {
     struct ledger_vcpu *me = &l->s.vcpu[vcpu];
-    uint64_t left = me->asked - me->served;
 
     ledger_touch(l, me, sizeof(*me));
-    me->served += requests && requests < left ? requests : left;
+    me->asked_by &= ~askers;
 }
 
 void ledger_flush_resume(struct ledger *l, unsigned vcpu, uint64_t pc,
@@ -160,9 +160,9 @@ void ledger_flush_resume(struct ledger *l, unsigned vcpu, uint64_t pc,
 {
     struct ledger_vcpu *other = &l->s.vcpu[resumed];
 
-    if (resumed < l->config.vcpus && other->served < other->asked) {
+    if (resumed < l->config.vcpus && other->asked_by) {
         lost(l, vcpu, pc, ledger_bit(resumed));
-        ledger_flush_served(l, resumed, 0); /* told once */
+        ledger_flush_served(l, resumed, UINT64_MAX); /* told once */
     }
 }
 

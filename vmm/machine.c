@@ -129,6 +129,14 @@ static void on_frame(void *opaque, unsigned cpu, unsigned reg, uint64_t pa,
     event_emit(vm->events, cpu, kind, vm->vcpu[cpu]->access_pc, pa, pages);
 }
 
+/* A bit for the CPU that a guest names by its number + 1; 0: for all. */
+static uint64_t askers_of(uint32_t value)
+{
+    return value == 0    ? UINT64_MAX
+           : value <= 64 ? UINT64_C(1) << (value - 1)
+                         : 0;
+}
+
 static void on_promise(void *opaque, unsigned cpu, unsigned reg, uint64_t value)
 {
     struct vm *vm = opaque;
@@ -148,7 +156,8 @@ static void on_promise(void *opaque, unsigned cpu, unsigned reg, uint64_t value)
         event_emit(vm->events, cpu, EVENT_flush_waited, pc, value);
         break;
     case ANNOT_REG_FLUSH_SERVED:
-        event_emit(vm->events, cpu, EVENT_flush_served, pc, (uint32_t)value,
+        event_emit(vm->events, cpu, EVENT_flush_served, pc,
+                   askers_of((uint32_t)value),
                    value >> 32 ? (value >> 32) - 1 : cpu);
         break;
     default:

@@ -64,8 +64,9 @@
 #define ANNOT_REG_FLUSH_ASK 0xa8
 #define ANNOT_REG_FLUSH_WAITED 0xb0
 /*
- * W: how many requests were served after their flush was complete, 0: all so
- * far; for whom is the CPU + 1 in bits 32 and up, 0: the one that writes.
+ * W: a request was served and its flush is complete: the CPU + 1 that asked in
+ * bits 0 to 31, 0: all so far; who was asked is the CPU + 1 in bits 32 and up,
+ * 0: the one that writes.
  */
 #define ANNOT_REG_FLUSH_SERVED 0xb8
 /* W: a CPU, which goes on and must have nothing unserved. */

@@ -40,6 +40,7 @@ struct flush_info {
     struct mm *mm;                   /* NULL: whatever is loaded */
     const struct flush_range *range; /* NULL: everything */
     uint64_t new_tlb_gen;            /* 0: not known */
+    unsigned from;                   /* the CPU that asks others */
     bool freed_tables;               /* lazy CPUs too: walks of old tables */
     bool trim;                       /* CPUs that do not run mm, too */
 };
@@ -106,8 +107,10 @@ static void flush_tlb_func(const struct flush_info *info, bool local)
 
 static void flush_tlb_func_remote(void *arg)
 {
-    flush_tlb_func(arg, false);
-    annot_promise(ANNOT_REG_FLUSH_SERVED, 1);
+    const struct flush_info *info = arg;
+
+    flush_tlb_func(info, false);
+    annot_promise(ANNOT_REG_FLUSH_SERVED, info->from + 1);
 }
 
 /* Makes the PTE stores visible, then counts the generation up. */
@@ -179,6 +182,7 @@ static void flush_others(const struct cpumask *mask, struct flush_info *info)
         }
     }
     if (!cpumask_empty(&targets)) {
+        info->from = self;
         counter_inc(remote_flush);
         annot_promise(ANNOT_REG_FLUSH_ASK, targets.bits[0]);
         smp_call_mask(&targets, flush_tlb_func_remote, info, true);

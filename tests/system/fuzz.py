@@ -89,8 +89,7 @@ def part_finds(folder):
 
 
 def part_finds_nothing(folder):
-    # S11 calls a request lost that an earlier flush of that CPU has served.
-    for words in (RACE, RACE + ["--tlb", "ipi", "-ignore_rules=S11"]):
+    for words in (RACE, RACE + ["--tlb", "ipi"]):
         _, text = fuzz(*words, "-seed=1", "-runs=150", "-print_final_stats=1",
                        status=0, cwd=folder)
         done = re.search(r"^#(\d+)\tDONE   tlb: (\d+) sched: (\d+) corp: (\d+)"

@@ -356,7 +356,8 @@ __attribute__((unused)) static bool said_event(struct world *w, unsigned vcpu,
         ledger_flush_waited(w->ledger, vcpu, pc, number(w, word[1]));
     } else if (strcmp(word[0], "served") == 0) {
         ledger_flush_served(w->ledger, vcpu,
-                            word[1] ? number(w, word[1]) : 0);
+                            word[1] ? UINT64_C(1) << number(w, word[1])
+                                    : UINT64_MAX);
     } else if (strcmp(word[0], "resume") == 0) {
         ledger_flush_resume(w->ledger, vcpu, pc, vcpu);
     } else if (strcmp(word[0], "clean") == 0) {

@@ -276,9 +276,8 @@ void ledger_soft_walk_end(struct ledger *ledger, unsigned vcpu);
 void ledger_flush_ask(struct ledger *ledger, unsigned vcpu, uint64_t vcpus);
 void ledger_flush_waited(struct ledger *ledger, unsigned vcpu, uint64_t pc,
                          uint64_t vcpus);
-/* So many requests to the vCPU, the oldest first, were served; 0: all. */
-void ledger_flush_served(struct ledger *ledger, unsigned vcpu,
-                         uint64_t requests);
+/* The vCPU has served the requests of those that asked, a bit each. */
+void ledger_flush_served(struct ledger *ledger, unsigned vcpu, uint64_t askers);
 /* The vCPU goes on: all must have been served (judged). vcpu, pc: who says so.
  */
 void ledger_flush_resume(struct ledger *ledger, unsigned vcpu, uint64_t pc,
