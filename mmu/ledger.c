@@ -366,6 +366,18 @@ static void wait_for(struct ledger_record *r, unsigned vcpu, uint64_t mask)
     wait->mask |= mask;
 }
 
+/* Walkers find the place as it was stored last. */
+static void show(struct ledger_record *r)
+{
+    r->visible = true;
+    for (unsigned i = 0; i < r->olds; i++) {
+        r->old[i].visible = true;
+    }
+    for (unsigned i = 0; i < LEDGER_LATES; i++) {
+        r->late[i].visible = true;
+    }
+}
+
 static void tlbi_of_record(struct ledger *l, struct ledger_record *r,
                            unsigned vcpu, uint64_t pc, const struct tlbi_op *op)
 {
@@ -391,6 +403,13 @@ static void tlbi_of_record(struct ledger *l, struct ledger_record *r,
     }
     ledger_touch(l, r, sizeof(*r));
     note_near(r, vcpu, pc, op, step);
+    if (l->full && r->store_by & ledger_bit(vcpu)) {
+        /*
+         * Who invalidates for it has found it done, so its DSB before showed
+         * it (a DSB covers what its vCPU has seen of others).
+         */
+        show(r);
+    }
     if (!r->visible && !(is_local && vcpu == r->writer && r->visible_self)) {
         enum ledger_step why = ledger_store_step(r);
 
@@ -481,7 +500,9 @@ static void show_store(struct ledger_record *r, unsigned vcpu,
                        struct ledger_dsb dsb)
 {
     if (!(r->writers & ledger_bit(vcpu))) {
-        r->store_by |= dsb.is_wide && dsb.type != LEDGER_DSB_LOADS;
+        if (dsb.is_wide && dsb.type != LEDGER_DSB_LOADS) {
+            r->store_by |= ledger_bit(vcpu);
+        }
         return;
     }
     if (dsb.type == LEDGER_DSB_LOADS) {
@@ -489,13 +510,9 @@ static void show_store(struct ledger_record *r, unsigned vcpu,
         return;
     }
     r->visible_self |= vcpu == r->writer;
-    r->visible = dsb.is_wide;
     r->store_kind |= !dsb.is_wide;
-    for (unsigned i = 0; r->visible && i < r->olds; i++) {
-        r->old[i].visible = true;
-    }
-    for (unsigned i = 0; i < LEDGER_LATES; i++) {
-        r->late[i].visible |= r->visible;
+    if (dsb.is_wide) {
+        show(r);
     }
 }
 

@@ -111,7 +111,8 @@ struct ledger_record {
     uint64_t waited; /* of broadcast: once, as in ledger_wait */
     struct ledger_wait wait[LEDGER_WAITS]; /* broadcasts, but not for all */
     /* What was done, but did not count. */
-    bool store_kind, store_by, wait_kind, wait_by, asid_missed;
+    bool store_kind, wait_kind, wait_by, asid_missed;
+    uint64_t store_by; /* other vCPUs whose DSB would have shown it */
     enum ledger_step early; /* a TLBI before `visible`, and why; BREAK: none */
     enum ledger_step miss;  /* a TLBI that does not cover; TLBI: none */
     struct ledger_near near_tlbi, near_dsb;

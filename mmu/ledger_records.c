@@ -282,7 +282,8 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
     r->visible = r->visible_self = false;
     memset(r->wait, 0, sizeof(r->wait));
     r->broadcast = r->local = r->waited = 0;
-    r->store_kind = r->store_by = r->wait_kind = r->wait_by = false;
+    r->store_kind = r->wait_kind = r->wait_by = false;
+    r->store_by = 0;
     r->asid_missed = false;
     r->early = LEDGER_STEP_BREAK;
     r->miss = LEDGER_STEP_TLBI;
