@@ -333,6 +333,7 @@ const char *test_migrate_count(void)
 /* --- races --- */
 
 #define SLICE 32UL
+#define FORK_EVERY_NS 200000UL
 
 struct migrate_race {
     struct ktest_threads t;
@@ -383,6 +384,13 @@ static const char *race_migrate(bool shared, bool fork)
         atomic_fetch_add(&race.moved,
                          ktest_move(mm, TEST_VA, SLICE, MIGRATE_ASYNC));
         mm_put(child);
+        /*
+         * In step with a writer every fork could take back what its last fault
+         * gave it, for ever.
+         */
+        if (fork) {
+            sched_sleep_ns(FORK_EVERY_NS);
+        }
         preempt_point();
     }
     ktest_threads_join(&race.t);
