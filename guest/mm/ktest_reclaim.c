@@ -392,6 +392,12 @@ const char *test_swap_full(void)
     return NULL;
 }
 
+static void unmap_first(unsigned index, void *out_error)
+{
+    (void)index;
+    *(long *)out_error = sys_munmap(TEST_VA, PAGE_SIZE);
+}
+
 /*
  * Its last user finds the page locked, and cannot take it out of the swap
  * cache: who unlocks it does.
@@ -400,9 +406,12 @@ const char *test_cache_orphan(void)
 {
     uint64_t used = swap_used(), entry;
     bool no_memory = false;
+    long error = -1;
+    struct ktest_threads other = {.fn = unmap_first, .n = 1, .arg = &error};
     struct page *page;
 
-    KTEST_CHECK(ktest_enter() != NULL);
+    other.mm = ktest_enter();
+    KTEST_CHECK(other.mm != NULL);
     KTEST_CHECK(ktest_map(TEST_VA, 1, false) && ktest_fill(TEST_VA, 1, 9));
     KTEST_CHECK(sys_madvise(TEST_VA, PAGE_SIZE, MADV_PAGEOUT) == 0);
     KTEST_CHECK(pte_is_swap(ktest_pte(current()->mm, TEST_VA)));
@@ -410,7 +419,9 @@ const char *test_cache_orphan(void)
     page = swap_in_page(entry, &no_memory);
     KTEST_CHECK(page != NULL);
     page_lock(page);
-    KTEST_CHECK(sys_munmap(TEST_VA, PAGE_SIZE) == 0);
+    KTEST_CHECK(ktest_threads_start(&other, 0));
+    ktest_threads_join(&other);
+    KTEST_CHECK(error == 0);
     KTEST_CHECK(swap_cache_holds(page, entry) && swap_used() == used + 1);
     swap_cache_unlock_put(page);
     KTEST_CHECK(swap_used() == used);
