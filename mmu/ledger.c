@@ -402,7 +402,12 @@ static void tlbi_of_record(struct ledger *l, struct ledger_record *r,
         return;
     }
     ledger_touch(l, r, sizeof(*r));
-    note_near(r, vcpu, pc, op, step);
+    /* One for a single vCPU is not nearer than one for all. */
+    if (!is_local || !r->near_tlbi.known ||
+        r->near_tlbi.step != LEDGER_STEP_TLBI_DSB ||
+        r->near_tlbi.op.scope == TLBI_LOCAL) {
+        note_near(r, vcpu, pc, op, step);
+    }
     if (l->full && r->store_by & ledger_bit(vcpu)) {
         /*
          * Who invalidates for it has found it done, so its DSB before showed
