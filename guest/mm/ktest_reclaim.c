@@ -89,15 +89,21 @@ static const char *check_lists(bool scaled, uint64_t lists, uint64_t flushes)
 const char *test_lists(void)
 {
     struct mm_like saved = mm_like;
+    struct cpumask affinity = current()->affinity, first;
     const char *why;
 
     if (!saved.mglru_lists) {
         KTEST_SKIP("lists=classic");
     }
+    /* All pages on the lists of the first node. */
+    cpumask_zero(&first);
+    cpumask_set(&first, 0);
+    task_set_affinity(current(), &first);
     why = check_lists(false, 16, 48);
     if (why == NULL) {
         why = check_lists(true, 53, 71);
     }
+    task_set_affinity(current(), &affinity);
     mm_like = saved;
     return why;
 }
