@@ -96,7 +96,7 @@ def race_mix(rng, deterministic, small):
                                  "-t", rng.choice(["2", "3"])]
         return True, args + ["-n", "2", "-t", rng.choice(["1", "2"])]
     # What does not fit into memory and swap kills somebody, rightly.
-    args = ["-S", seed, "-L", "-n", rng.choice(["1", "2", "3", "6"][:4 - small]),
+    args = ["-S", seed, "-n", rng.choice(["1", "2", "3", "6"][:4 - small]),
             "-t", rng.choice(["1", "2", "3"][:3 - small]),
             "-r", str(rng.choice([50, 100, 300])),
             "-p", str(rng.choice([4, 24, 64][:3 - small])),
