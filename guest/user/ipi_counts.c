@@ -287,15 +287,16 @@ static const struct {
 
 static void usage(FILE *to)
 {
-    fprintf(to,
-            "usage: ipi_counts [-m U|T|I] [-a CPUS] [-p PAGES] [-o CASE]\n"
-            "  -m  the other CPUs: U unrelated processes spin (the default),\n"
-            "      T threads of this program spin, I they are idle\n"
-            "  -a  with -m T: CPUs with a thread, CPU 0 among them, default "
-            "all;\n"
-            "      nothing else runs on the others\n"
-            "  -p  pages of the buffer, default 4096\n"
-            "  -o  only that case:");
+    fprintf(
+        to,
+        "usage: ipi_counts [-m U|T|I] [-a CPUS] [-p PAGES] [-o CASE]\n"
+        "  -m  the other CPUs: U unrelated processes spin (the default),\n"
+        "      T threads of this program spin, I they are idle\n"
+        "  -a  with -m T: CPUs with a thread, CPU 0 among them, default "
+        "all;\n"
+        "      nothing else runs on the others, which never had the program\n"
+        "  -p  pages of the buffer, default 4096\n"
+        "  -o  only that case:");
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         fprintf(to, "%s%s", i % 4 == 0 ? "\n      " : " ", cases[i].name);
     }
@@ -372,9 +373,11 @@ static void finish(void)
 int main(int argc, char **argv)
 {
     parse_options(argc, argv);
-    others.active = opt.mode == 'T' && opt.active < cpus_allowed()
-                        ? (unsigned)opt.active
-                        : 0;
+    if (opt.active != 0) {
+        others_begin_alone(argv);
+    }
+    others.active =
+        opt.mode == 'T' && opt.active < others.cpus ? (unsigned)opt.active : 0;
     start();
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (wanted(cases[i].name)) {

@@ -96,11 +96,39 @@ static inline void others_wait_spinning(void)
     }
 }
 
+#define OTHERS_CPUS "OTHERS_CPUS" /* in the environment; see below */
+
+/*
+ * Starts the program again on CPU 0, once: no other CPU ever had its address
+ * space then. A CPU that it ran on before, idle since, would keep it loaded and
+ * stay in its mask, and would be asked by the first flush that asks lazy CPUs.
+ */
+static inline void others_begin_alone(char **argv)
+{
+    const char *cpus = getenv(OTHERS_CPUS);
+    char text[16];
+
+    if (cpus != NULL) {
+        others.cpus = (unsigned)strtoul(cpus, NULL, 10);
+        return;
+    }
+    snprintf(text, sizeof(text), "%u", cpus_allowed());
+    if (pin_to_cpu(0) != 0 || setenv(OTHERS_CPUS, text, 1) != 0) {
+        perror("sched_setaffinity");
+        exit(1);
+    }
+    (void)execv("/proc/self/exe", argv);
+    perror("/proc/self/exe");
+    exit(1);
+}
+
 /* Pins the caller to CPU 0 and fills the other CPUs. */
 static inline void others_begin(char mode)
 {
     others.mode = mode;
-    others.cpus = cpus_allowed();
+    if (others.cpus == 0) {
+        others.cpus = cpus_allowed();
+    }
     if (others.cpus > OTHERS_MAX) {
         others.cpus = OTHERS_MAX;
     }

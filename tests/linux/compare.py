@@ -197,10 +197,6 @@ def compare_ipi(o, sums, results):
                                                      received / asked)
                 continue
             low, high = law
-            if mode == "T2" and case == "mprotect_after_reclaim":
-                # 1 or 2 were seen, from one build to the next: the caller is
-                # not bound to a CPU, and one more may have it loaded.
-                high = 2
             good = low * asked <= received <= high * asked
             sums.add(good, f"{name}: {received} requests, the law "
                            f"gives {show((low, high))} * {asked}")
