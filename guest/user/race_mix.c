@@ -31,6 +31,9 @@ struct race_options race_opt = {
     .shared_pages = 16,
     .rounds = 200,
     .seed = 1,
+    .stride = 1,
+    .spread = 16,
+    .visits = 32,
 };
 struct race_board *race_board;
 struct race_pool race_all, race_team;
@@ -89,6 +92,10 @@ static void process_main(unsigned index)
     make_team(index);
     for (unsigned i = 0; i < race_opt.threads; i++) {
         race_thread_init(&threads[i], index * (unsigned)race_opt.threads + i);
+    }
+    if (race_opt.small) {
+        race_small_process(threads);
+        _exit(atomic_load(&race_board->findings) == 0 ? 0 : 1);
     }
     shared_add(&race_board->go, 1);
     shared_wait(&race_board->go, (uint32_t)race_opt.processes + 1);
@@ -176,9 +183,11 @@ static void run(void)
             memory_die("race_mix: fork");
         }
     }
-    shared_wait(&race_board->go, (uint32_t)race_opt.processes);
-    scenario_mark(ANNOT_MARK_BEGIN);
-    shared_add(&race_board->go, 1);
+    if (!race_opt.small) {
+        shared_wait(&race_board->go, (uint32_t)race_opt.processes);
+        scenario_mark(ANNOT_MARK_BEGIN);
+        shared_add(&race_board->go, 1);
+    }
     if (race_opt.seconds > 0) {
         time_t end = seconds_now() + (time_t)race_opt.seconds;
 
@@ -188,7 +197,7 @@ static void run(void)
         atomic_store(&race_board->stop, 1);
     }
     wait_for_all(pids);
-    if (atomic_load(&race_board->findings) == 0) {
+    if (!race_opt.small && atomic_load(&race_board->findings) == 0) {
         scenario_mark(ANNOT_MARK_END);
     }
 }
@@ -200,6 +209,9 @@ static void usage(FILE *to)
         "usage: race_mix [-n PROCESSES] [-t THREADS] [-p PAGES] [-w PAGES]\n"
         "                [-r OPERATIONS] [-s SECONDS] [-S SEED] [-m PAGES]\n"
         "                [-c] [-q]\n"
+        "       race_mix -k [-t THREADS] [-p PAGES] [-w PAGES] [-r "
+        "OPERATIONS]\n"
+        "                [-S SEED] [-m PAGES] [-q]\n"
         "  -n  processes, default 2\n"
         "  -t  threads of each, default 2\n"
         "  -p  pages of each of a thread's mappings, default 24, of 512\n"
@@ -211,6 +223,11 @@ static void usage(FILE *to)
         "  -m  memory limit of all together, in pages; default none\n"
         "  -c  the machine may choose other operations (SYS_SD_CHOOSE)\n"
         "  -q  no processes, groups or CPUs: memory calls only\n"
+        "  -k  as a scenario of a few hundred steps: one process of 3 "
+        "threads,\n"
+        "      -p 2 -w 3, which each do -r 2 operations that the machine "
+        "chose,\n"
+        "      on some words of a page; no exec. First of all options.\n"
         "Every word of every page is checked. Exit status 1: a finding.\n");
 }
 
@@ -223,8 +240,11 @@ static void parse_options(int argc, char **argv)
         usage(stdout);
         exit(0);
     }
-    while ((c = getopt(argc, argv, "n:t:p:w:r:s:S:m:cqh")) != -1) {
+    while ((c = getopt(argc, argv, "kn:t:p:w:r:s:S:m:cqh")) != -1) {
         switch (c) {
+        case 'k':
+            race_small_options();
+            break;
         case 'n':
             o->processes = option_number("race_mix", 'n', optarg, 1);
             break;
@@ -262,7 +282,8 @@ static void parse_options(int argc, char **argv)
     }
     if (o->processes > MAX_PROCESSES || o->threads > MAX_THREADS ||
         o->pages > PMD_PAGES || o->shared_pages > (1UL << 16) ||
-        (o->rounds == 0 && o->seconds == 0)) {
+        (o->rounds == 0 && (o->seconds == 0 || o->small)) ||
+        (o->small && o->processes != 1)) {
         usage(stderr);
         exit(2);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What race_mix.c (processes, threads, the report) and race_thread.c (what a
- * thread does) share.
+ * What race_mix.c (processes, threads, the report), race_thread.c (what a
+ * thread does) and race_small.c (the same as a scenario) share.
  *
  * A page is in one of these states, kept apart from its contents:
  *
@@ -39,6 +39,7 @@ struct race_slot {
     unsigned at; /* home[at] is where it is */
     unsigned pages;
     struct race_page *states;
+    bool used; /* by an operation; with -k the others are not checked */
 };
 
 /*
@@ -55,7 +56,8 @@ struct race_pool {
 /* Shared by all processes; truth[] is the machine-wide pool's. */
 struct race_board {
     _Atomic uint32_t go, stop;
-    _Atomic uint32_t findings; /* of all processes */
+    _Atomic uint32_t ready, done, over; /* of race_small.c */
+    _Atomic uint32_t findings;          /* of all processes */
     _Atomic uint64_t operations;
     _Atomic uint64_t refused; /* calls answered ENOMEM or EAGAIN */
     _Atomic uint64_t forks, execs;
@@ -81,7 +83,10 @@ struct race_thread {
 struct race_options {
     unsigned long processes, threads, pages, shared_pages;
     unsigned long rounds, seconds, seed, limit_pages;
-    bool choose, calm;
+    bool choose, calm, small;
+    unsigned stride; /* of a page, one word in so many is used */
+    unsigned spread; /* of a big slot, one page in so many is used */
+    unsigned visits; /* of pool pages in a row, at most */
 };
 
 extern struct race_options race_opt;
@@ -100,6 +105,10 @@ void race_found(enum race_finding what, unsigned thread, unsigned long page,
 void race_thread_init(struct race_thread *t, unsigned id);
 void race_thread_run(struct race_thread *t);
 void race_thread_end(struct race_thread *t);
+
+/* race_small.c, option -k: all of a process, set up and raced as a scenario. */
+void race_small_options(void);
+void race_small_process(struct race_thread *threads);
 
 /* What the program does when it was executed by itself; its exit status. */
 int race_exec_child(unsigned long seed);

@@ -15,10 +15,13 @@
 /* --- race_thread.c --- */
 /* 0..n-1, drawn by the thread. */
 unsigned race_pick(struct race_thread *t, unsigned n);
+/* Draws an operation and a slot, and does it. */
+void race_thread_step(struct race_thread *t);
 /* A call that may be refused for want of memory; true when it was not. */
 bool race_granted(struct race_thread *t, const char *what, long r);
 
 /* --- race_own.c; s is one of the thread's slots --- */
+void race_page_write(struct race_thread *t, struct race_slot *s, unsigned page);
 void race_op_write(struct race_thread *t, struct race_slot *s);
 void race_op_verify(struct race_thread *t, struct race_slot *s);
 void race_op_advise(struct race_thread *t, struct race_slot *s);
@@ -33,6 +36,9 @@ void race_op_move_cpu(struct race_thread *t, struct race_slot *s);
 /* --- race_pool.c; s is not used --- */
 void race_op_all(struct race_thread *t, struct race_slot *s);
 void race_op_team(struct race_thread *t, struct race_slot *s);
+/* Nobody else uses the pool meanwhile. */
+void race_pool_fill(struct race_pool *pool);
+void race_pool_verify(struct race_thread *t, struct race_pool *pool);
 
 /* --- race_child.c; the child looks at s first --- */
 void race_op_fork(struct race_thread *t, struct race_slot *s);

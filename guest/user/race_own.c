@@ -7,8 +7,6 @@
 #define _GNU_SOURCE
 #include "race_ops.h"
 
-#define SPREAD 16 /* of a big slot, one page in so many is used */
-
 static volatile uint64_t *page_of(const struct race_slot *s, unsigned page)
 {
     return s->home[s->at] + page * PAGE_WORDS;
@@ -38,7 +36,7 @@ static void verify_freed(struct race_thread *t, struct race_slot *s,
     uint64_t key = key_of(t, s, page);
     bool gone = false;
 
-    for (unsigned i = 0; i < PAGE_WORDS; i++) {
+    for (unsigned i = 0; i < PAGE_WORDS; i += race_opt.stride) {
         uint64_t word = words[i];
 
         gone |= word == 0;
@@ -63,7 +61,7 @@ static void verify_page(struct race_thread *t, struct race_slot *s,
         verify_freed(t, s, page);
         return;
     }
-    for (unsigned i = 0; i < PAGE_WORDS; i++) {
+    for (unsigned i = 0; i < PAGE_WORDS; i += race_opt.stride) {
         uint64_t word = words[i], want = data ? race_word(key, i) : 0;
 
         if (word != want) {
@@ -73,15 +71,14 @@ static void verify_page(struct race_thread *t, struct race_slot *s,
     }
 }
 
-static void write_page(struct race_thread *t, struct race_slot *s,
-                       unsigned page)
+void race_page_write(struct race_thread *t, struct race_slot *s, unsigned page)
 {
     volatile uint64_t *words = page_of(s, page);
     uint64_t key;
 
     s->states[page] = (struct race_page){++t->sequence, RACE_DATA};
     key = key_of(t, s, page);
-    for (unsigned i = 0; i < PAGE_WORDS; i++) {
+    for (unsigned i = 0; i < PAGE_WORDS; i += race_opt.stride) {
         words[i] = race_word(key, i);
     }
 }
@@ -92,14 +89,14 @@ static unsigned some_pages(struct race_thread *t, const struct race_slot *s,
 {
     *first = race_pick(t, s->pages);
     if (s->pages == RACE_BIG_PAGES) {
-        *first -= *first % SPREAD;
+        *first -= *first % race_opt.spread;
     }
     return *first + 1 + race_pick(t, s->pages - *first);
 }
 
 static unsigned step_of(const struct race_slot *s)
 {
-    return s->pages == RACE_BIG_PAGES ? SPREAD : 1;
+    return s->pages == RACE_BIG_PAGES ? race_opt.spread : 1;
 }
 
 void race_op_write(struct race_thread *t, struct race_slot *s)
@@ -107,7 +104,7 @@ void race_op_write(struct race_thread *t, struct race_slot *s)
     unsigned page, end = some_pages(t, s, &page);
 
     for (; page < end; page += step_of(s)) {
-        write_page(t, s, page);
+        race_page_write(t, s, page);
     }
 }
 
@@ -259,7 +256,9 @@ void race_op_migrate_pages(struct race_thread *t, struct race_slot *s)
 
 void race_op_reclaim(struct race_thread *t, struct race_slot *s)
 {
-    (void)memory_reclaim(RACE_GROUP, 1 + race_pick(t, s->pages));
+    unsigned most = race_opt.small ? 4 : s->pages;
+
+    (void)memory_reclaim(RACE_GROUP, 1 + race_pick(t, most));
 }
 
 void race_op_move_cpu(struct race_thread *t, struct race_slot *s)

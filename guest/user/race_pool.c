@@ -19,7 +19,7 @@ static void verify_held(struct race_thread *t, struct race_pool *pool,
     const volatile uint64_t *words = pool->memory + page * PAGE_WORDS;
     uint64_t key = race_key(pool->owner, page, sequence);
 
-    for (unsigned i = 0; i < PAGE_WORDS; i++) {
+    for (unsigned i = 0; i < PAGE_WORDS; i += race_opt.stride) {
         uint64_t word = words[i], want = sequence == 0 ? 0 : race_word(key, i);
 
         if (word != want) {
@@ -34,7 +34,7 @@ static void write_held(struct race_pool *pool, unsigned page, uint32_t sequence)
     volatile uint64_t *words = pool->memory + page * PAGE_WORDS;
     uint64_t key = race_key(pool->owner, page, sequence);
 
-    for (unsigned i = 0; i < PAGE_WORDS; i++) {
+    for (unsigned i = 0; i < PAGE_WORDS; i += race_opt.stride) {
         words[i] = race_word(key, i);
     }
 }
@@ -45,7 +45,7 @@ static void write_held(struct race_pool *pool, unsigned page, uint32_t sequence)
  */
 static void visit_pool(struct race_thread *t, struct race_pool *pool)
 {
-    for (unsigned n = 1 + race_pick(t, 32); n > 0; n--) {
+    for (unsigned n = 1 + race_pick(t, race_opt.visits); n > 0; n--) {
         unsigned page = race_pick(t, pool->pages);
         uint32_t truth;
 
@@ -133,5 +133,20 @@ void race_op_team(struct race_thread *t, struct race_slot *s)
         break;
     default:
         visit_pool(t, &race_team);
+    }
+}
+
+void race_pool_fill(struct race_pool *pool)
+{
+    for (unsigned page = 0; page < pool->pages; page++) {
+        atomic_store(&pool->truth[page], 1 << 1);
+        write_held(pool, page, 1);
+    }
+}
+
+void race_pool_verify(struct race_thread *t, struct race_pool *pool)
+{
+    for (unsigned page = 0; page < pool->pages; page++) {
+        verify_held(t, pool, page, atomic_load(&pool->truth[page]) >> 1);
     }
 }

@@ -23,41 +23,51 @@ bool race_granted(struct race_thread *t, const char *what, long r)
     return false;
 }
 
+/*
+ * small: the weight with -k. There a run is two operations a thread, so that
+ * those which take something away must come more often; an exec is longer than
+ * all the rest.
+ */
 static const struct {
     void (*run)(struct race_thread *t, struct race_slot *s);
-    unsigned weight;
+    unsigned weight, small;
     bool noisy; /* left out with -q: processes, groups and CPUs */
 } operations[] = {
-    {race_op_write, 12, false},     {race_op_verify, 8, false},
-    {race_op_advise, 14, false},    {race_op_protect, 6, false},
-    {race_op_unmap, 6, false},      {race_op_remap, 4, false},
-    {race_op_all, 8, false},        {race_op_team, 40, false},
-    {race_op_move_pages, 5, false}, {race_op_migrate_pages, 1, true},
-    {race_op_reclaim, 3, true},     {race_op_move_cpu, 3, true},
-    {race_op_fork, 2, true},        {race_op_exec, 1, true},
+    {race_op_write, 12, 14, false},     {race_op_verify, 8, 6, false},
+    {race_op_advise, 14, 30, false},   {race_op_protect, 6, 16, false},
+    {race_op_unmap, 6, 16, false},      {race_op_remap, 4, 16, false},
+    {race_op_all, 8, 24, false},       {race_op_team, 40, 50, false},
+    {race_op_move_pages, 5, 14, false}, {race_op_migrate_pages, 1, 1, true},
+    {race_op_reclaim, 3, 1, true},     {race_op_move_cpu, 3, 4, true},
+    {race_op_fork, 2, 2, true},        {race_op_exec, 1, 0, true},
 };
 
 #define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+
+static unsigned weight_of(unsigned i)
+{
+    if (race_opt.calm && operations[i].noisy) {
+        return 0;
+    }
+    return race_opt.small ? operations[i].small : operations[i].weight;
+}
 
 static unsigned next_operation(struct race_thread *t)
 {
     unsigned sum = 0, i, n;
 
     for (i = 0; i < OPERATIONS; i++) {
-        sum += race_opt.calm && operations[i].noisy ? 0 : operations[i].weight;
+        sum += weight_of(i);
     }
     n = race_pick(t, sum);
     if (race_opt.choose) { /* the machine may want another one */
         n = (n + (unsigned)scenario_choose(sum)) % sum;
     }
     for (i = 0; i < OPERATIONS; i++) {
-        unsigned weight =
-            race_opt.calm && operations[i].noisy ? 0 : operations[i].weight;
-
-        if (n < weight) {
+        if (n < weight_of(i)) {
             break;
         }
-        n -= weight;
+        n -= weight_of(i);
     }
     return i;
 }
@@ -88,18 +98,24 @@ void race_thread_init(struct race_thread *t, unsigned id)
     }
 }
 
+void race_thread_step(struct race_thread *t)
+{
+    struct race_slot *s = &t->slots[race_pick(t, RACE_SLOTS)];
+
+    s->used = true;
+    operations[next_operation(t)].run(t, s);
+    atomic_fetch_add(&race_board->operations, 1);
+}
+
 void race_thread_run(struct race_thread *t)
 {
     for (unsigned long n = 0; race_opt.rounds == 0 || n < race_opt.rounds;
          n++) {
-        struct race_slot *s = &t->slots[race_pick(t, RACE_SLOTS)];
-
         if (atomic_load(&race_board->stop) != 0 ||
             atomic_load(&race_board->findings) != 0) {
             break;
         }
-        operations[next_operation(t)].run(t, s);
-        atomic_fetch_add(&race_board->operations, 1);
+        race_thread_step(t);
     }
 }
 
