@@ -15,7 +15,7 @@ import sys
 CODE = (".c", ".h", ".S", ".inc", ".py", ".sh", ".ld", ".build", ".supp")
 # Prose and data have no comment syntax of their own.
 WITHOUT_SPDX = ("COPYING", ".md", ".txt", ".clang-format", ".gitignore",
-                ".editorconfig", ".json", ".svg", ".png", ".cast", ".seed",
+                ".editorconfig", ".json", ".jsonl", ".svg", ".png", ".cast", ".seed",
                 ".dict")
 # Put together here, so that this file does not name them itself.
 WORDS = [re.compile("|".join([

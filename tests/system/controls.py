@@ -15,12 +15,14 @@ import subprocess
 import sys
 
 RACE = ["race_mix", "--mem", "64M"]
-MIX = ["-r", "4", "-p", "8", "-w", "8", "-q", "-n", "1", "-t", "2"]
+# The mix as a scenario; and the shortest in which processes end, too.
+SMALL = ["-k"]
+ENDS = ["-c", "-r", "1", "-p", "2", "-w", "2", "-q", "-n", "1", "-t", "2"]
 
 # name, what, traces, options and arguments of a run
 CONTROLS = (
     ("N1", "more permissions, and a flush of the own CPU only",
-     ["good_control_n01"], [*RACE], MIX),
+     ["good_control_n01"], [*RACE], SMALL),
     ("N2", "more permissions and no flush at all",
      ["good_control_n02"], [], []),
     ("N3", "a batch of TLBIs, and one DSB of who issued them",
@@ -29,7 +31,7 @@ CONTROLS = (
     ("N4", "a flush that is put off while the frame has a reference",
      ["good_control_n04"], ["reclaim_race", "--mem", "64M"], ["-b", "8"]),
     ("N5", "the end of an address space without a TLBI",
-     ["good_control_n05"], [*RACE, "--append", "asid_bits=3"], MIX),
+     ["good_control_n05"], [*RACE, "--append", "asid_bits=3"], ENDS),
     ("N6", "a lazy CPU that is not told",
      ["good_control_n06"],
      ["reclaim_race", "--mem", "64M", "--tlb", "ipi"], ["-b", "8"]),
@@ -37,18 +39,19 @@ CONTROLS = (
      ["good_control_n07", "good_control_n07_block"], [], []),
     ("N8", "the access flag is cleared without a flush",
      ["good_control_n08"],
-     [*RACE, "--tlb", "ipi", "--hw-dbm", "on"], MIX),
+     [*RACE, "--tlb", "ipi", "--hw-dbm", "on"], SMALL),
     ("N9", "pages become a block, with a break, as Arm wants it",
      ["good_table_with_pages"],
      ["huge_race", "--mem", "64M"], ["-b", "1", "-r", "1", "-n", "8"]),
     ("N10", "a TLBI with an ASID that was just retired",
      ["good_control_n10"],
-     [*RACE, "--append", "asid_bits=3", "--hw", "adversarial"], MIX),
+     [*RACE, "--append", "asid_bits=3", "--hw", "adversarial"], ENDS),
     ("N11", "an operation ends, and what is younger is owed for",
      ["good_control_n11"],
-     ["migrate_race", "--append", "numa=fake=2"], ["-r", "1", "-n", "64"]),
+     ["migrate_race", "--mem", "64M", "--append", "numa=fake=2"],
+     ["-r", "1", "-n", "64"]),
     ("N12", "a frame that no loaded root led to",
-     ["good_control_n12"], [*RACE, "--tlb", "ipi"], MIX),
+     ["good_control_n12"], [*RACE, "--tlb", "ipi"], ENDS),
 )
 
 
