@@ -163,6 +163,9 @@ void process_exit_thread(int status)
     if (last && !process->exiting) {
         process->exit_status = status;
     }
+    if (last) {
+        itimer_stop(process);
+    }
     spin_unlock_irqrestore(&process_lock, flags);
     if (last) {
         file_table_close_all(&process->files, false);

@@ -54,6 +54,14 @@ struct process {
     bool stop_reported; /* to a waiting parent; [lock: process_lock] */
     bool continued;     /* and not yet reported; [lock: process_lock] */
 
+    /* --- ITIMER_REAL (itimer.c); [lock: process_lock] --- */
+    struct {
+        struct list node;
+        uint64_t at;       /* time_now_ns() of the next signal; 0: none */
+        uint64_t last;     /* ... of the last one */
+        uint64_t interval; /* ns; 0: only once */
+    } alarm;
+
     /* --- accounting; [lock: process_lock] --- */
     struct usage dead;   /* threads that ended */
     struct usage waited; /* children that were waited for, and theirs */
@@ -111,6 +119,12 @@ uint64_t process_cpu_ns(const struct process *process);
 int64_t usage_to_user(const struct usage *usage, uint64_t rusage_va);
 int64_t sys_getrusage(uint64_t who, uint64_t buf_va);
 int64_t sys_times(uint64_t buf_va);
+
+/* itimer.c */
+/* The process took a SIGALRM: its alarm goes on, if it has an interval. */
+void itimer_taken(struct process *process);
+/* process_lock held: no alarm any more. */
+void itimer_stop(struct process *process);
 
 /* exec.c */
 int64_t sys_execve(int64_t dirfd, uint64_t path_va, uint64_t argv_va,

@@ -112,6 +112,9 @@ static bool signal_take(struct signal_info *out, struct signal_action *action)
     }
     recalculate_locked(task);
     spin_unlock_irqrestore(&process->signal_lock, flags);
+    if (signo == SIGALRM) {
+        itimer_taken(process);
+    }
     return signo != 0;
 }
 
@@ -148,6 +151,9 @@ int64_t signal_wait_for(uint64_t set, uint64_t deadline,
         flags = spin_lock_irqsave(&process->signal_lock);
         signo = take_from_set(set, out);
         spin_unlock_irqrestore(&process->signal_lock, flags);
+        if (signo == SIGALRM) {
+            itimer_taken(process);
+        }
         late = deadline != WAIT_FOREVER && time_now_ns() >= deadline;
         interrupted = task_signalled(current());
         if (signo == 0 && !late && !interrupted) {

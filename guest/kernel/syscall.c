@@ -370,6 +370,12 @@ static bool syscall_system(uint64_t nr, const uint64_t *a, int64_t *out)
     case 101:
         *out = sys_nanosleep(a[0], a[1]);
         break;
+    case 102:
+        *out = sys_getitimer(a[0], a[1]);
+        break;
+    case 103:
+        *out = sys_setitimer(a[0], a[1], a[2]);
+        break;
     case 113:
         *out = sys_clock_gettime(a[0], a[1]);
         break;

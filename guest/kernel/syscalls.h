@@ -96,6 +96,10 @@ int64_t sys_nanosleep(uint64_t request_va, uint64_t remain_va);
 int64_t sys_clock_nanosleep(uint64_t clock, uint64_t flags, uint64_t request_va,
                             uint64_t remain_va);
 
+/* itimer.c */
+int64_t sys_getitimer(uint64_t which, uint64_t value_va);
+int64_t sys_setitimer(uint64_t which, uint64_t value_va, uint64_t old_va);
+
 /* sys_misc.c */
 int64_t sys_uname(uint64_t buf_va);
 int64_t sys_sysinfo(uint64_t buf_va);

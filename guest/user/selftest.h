@@ -34,7 +34,7 @@ struct shared {
 extern struct shared *shared;
 extern const struct test_table tests_asid, tests_file, tests_huge,
     tests_memory, tests_numa, tests_proc, tests_process, tests_reclaim,
-    tests_signal, tests_smp, tests_syscall;
+    tests_signal, tests_smp, tests_syscall, tests_timer;
 
 /* selftest --child MODE...: what the exec tests start. */
 int exec_child(int argc, char **argv);
