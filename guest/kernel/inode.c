@@ -33,6 +33,7 @@ struct inode *inode_new(uint32_t mode, const struct inode_ops *ops,
     list_init(&inode->children);
     inode->last_pos = 2; /* "." and ".." come first */
     mutex_init_class(&inode->lock, LOCK_inode);
+    spin_init(&inode->pages_lock, LOCK_file_pages);
     inode_touch(inode);
     return inode;
 }

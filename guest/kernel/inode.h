@@ -82,8 +82,12 @@ struct inode {
     uint64_t pos, last_pos; /* in the parent; the last one given here */
     char *name;
 
-    /* contents [lock]; see tmpfile.c. For links the target is in data. */
+    /*
+     * contents [lock; changes of the index also pages_lock]; see tmpfile.c. For
+     * links the target is in data.
+     */
     struct mutex lock;
+    struct spinlock pages_lock;
     const char *data; /* in the initramfs; NULL: in pages */
     bool data_owned;  /* kmalloc()ed: the target of a link */
     uint64_t size;
@@ -158,6 +162,11 @@ int64_t tmpfile_write(struct inode *inode, uint64_t buf_va, uint64_t size,
                       uint64_t *offset, bool append);
 int64_t tmpfile_truncate(struct inode *inode, uint64_t size);
 void tmpfile_free(struct inode *inode);
+/*
+ * The page with that number to a zeroed frame; -EIO: it is beyond the end. Does
+ * not take inode->lock, whose holder may wait for this very fault.
+ */
+int tmpfile_map_page(struct inode *inode, void *to, uint64_t index);
 /* To kernel memory; how much was there. */
 size_t tmpfile_peek(struct inode *inode, void *buf, size_t size,
                     uint64_t offset);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /proc/PID/maps and smaps. The lines are Linux's; programs were copied to
- * anonymous memory, so no area has a file's name. */
+ * anonymous memory, so none of their areas has a file's name. */
+#include "kernel/inode.h"
+#include "kernel/errno.h"
 #include "kernel/lib.h"
 #include "kernel/procfs.h"
 #include "mm/mm.h"
@@ -21,14 +23,19 @@ static void maps_line(const struct mm_area *area, struct text *text)
 {
     size_t start = text->len;
     const char *name = area_name(area);
+    const struct inode *file = area->file;
 
     text_printf(text, "%08lx-%08lx %c%c%c%c %08lx 00:%02x %lu ", area->start,
                 area->end, (area->prot & PROT_READ) ? 'r' : '-',
                 (area->prot & PROT_WRITE) ? 'w' : '-',
                 (area->prot & PROT_EXEC) ? 'x' : '-', area->shared ? 's' : 'p',
-                area->offset, area->shared ? 1U : 0U, area->object_id);
-    if (name[0] != '\0') {
+                area->offset, area->shared || file != NULL ? 1U : 0U,
+                file != NULL ? file->ino : area->object_id);
+    if (name[0] != '\0' || file != NULL) {
         text_pad_to(text, start, NAME_COLUMN);
+    }
+    if (file != NULL && path_of(area->file, text) == -ENOENT) {
+        name = "(deleted)";
     }
     text_printf(text, "%s\n", name);
 }
@@ -40,6 +47,7 @@ void proc_maps_text(struct mm *mm, struct text *text)
     for (uint64_t va = 0; mm != NULL && mm_report_area(mm, va, false, &area);
          va = area.end) {
         maps_line(&area, text);
+        inode_put(area.file);
     }
 }
 
@@ -107,6 +115,7 @@ void proc_smaps_text(struct mm *mm, struct text *text, bool rollup)
         if (!rollup) {
             smaps_area(&area, text);
         }
+        inode_put(area.file);
         add_pages(&all.pages, &area.pages);
         all.start = va == 0 ? area.start : all.start;
         all.end = area.end;

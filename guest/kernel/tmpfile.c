@@ -5,6 +5,10 @@
  * was never written is a hole that reads as zeroes. The pages are the kernel's
  * own: they are not reclaimed, so all files together may take half of the
  * memory.
+ *
+ * Whoever maps a file privately copies its pages one by one, at faults, under
+ * pages_lock only: inode->lock is held while user memory is copied, which may
+ * fault on a mapping of the same file.
  */
 #include "kernel/errno.h"
 #include "kernel/inode.h"
@@ -21,7 +25,7 @@ static _Atomic uint64_t pages_used;
 static int reserve_index(struct inode *inode, uint64_t n)
 {
     uint64_t max = inode->n_pages == 0 ? 8 : inode->n_pages;
-    struct page **pages;
+    struct page **pages, **old = inode->pages;
 
     if (n <= inode->n_pages) {
         return 0;
@@ -39,9 +43,11 @@ static int reserve_index(struct inode *inode, uint64_t n)
     if (inode->n_pages != 0) {
         memcpy(pages, inode->pages, inode->n_pages * sizeof(struct page *));
     }
-    kfree(inode->pages);
+    spin_lock(&inode->pages_lock);
     inode->pages = pages;
     inode->n_pages = max;
+    spin_unlock(&inode->pages_lock);
+    kfree(old);
     return 0;
 }
 
@@ -50,6 +56,7 @@ static int reserve_page(struct inode *inode, uint64_t offset, char **out)
 {
     uint64_t index = offset >> PAGE_SHIFT;
     int error = reserve_index(inode, index + 1);
+    struct page *page;
 
     if (error != 0) {
         return error;
@@ -59,11 +66,13 @@ static int reserve_page(struct inode *inode, uint64_t offset, char **out)
             page_total_count() / 2) {
             return -ENOSPC;
         }
-        inode->pages[index] =
-            page_alloc(0, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
-        if (inode->pages[index] == NULL) {
+        page = page_alloc(0, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
+        if (page == NULL) {
             return -ENOSPC;
         }
+        spin_lock(&inode->pages_lock);
+        inode->pages[index] = page;
+        spin_unlock(&inode->pages_lock);
         atomic_fetch_add_explicit(&pages_used, 1, memory_order_relaxed);
     }
     *out = page_address(inode->pages[index]);
@@ -94,11 +103,13 @@ static int own_contents(struct inode *inode, uint64_t keep)
         }
         memcpy(page, data + at, page_part(0, size - at));
     }
+    spin_lock(&inode->pages_lock);
     inode->data = NULL;
+    spin_unlock(&inode->pages_lock);
     return 0;
 }
 
-/* inode->lock held. What is at offset: bytes, or NULL for a hole. */
+/* Either lock held. What is at offset: bytes, or NULL for a hole. */
 static const char *peek(const struct inode *inode, uint64_t offset)
 {
     uint64_t index = offset >> PAGE_SHIFT;
@@ -154,6 +165,28 @@ size_t tmpfile_peek(struct inode *inode, void *buf, size_t size,
     return done;
 }
 
+int tmpfile_map_page(struct inode *inode, void *to, uint64_t index)
+{
+    uint64_t offset = index << PAGE_SHIFT;
+    const char *from;
+    int error = 0;
+
+    if (index >= TMPFILE_MAX_PAGES) {
+        return -EIO;
+    }
+    spin_lock(&inode->pages_lock);
+    if (offset >= inode->size) {
+        error = -EIO;
+    } else {
+        from = peek(inode, offset);
+        if (from != NULL) {
+            memcpy(to, from, page_part(offset, inode->size - offset));
+        }
+    }
+    spin_unlock(&inode->pages_lock);
+    return error;
+}
+
 int64_t tmpfile_write(struct inode *inode, uint64_t buf_va, uint64_t size,
                       uint64_t *offset, bool append)
 {
@@ -175,7 +208,9 @@ int64_t tmpfile_write(struct inode *inode, uint64_t buf_va, uint64_t size,
         if (error == 0) {
             done += n;
             at += n;
+            spin_lock(&inode->pages_lock);
             inode->size = max_u64(inode->size, at);
+            spin_unlock(&inode->pages_lock);
         }
     }
     mutex_unlock(&inode->lock);
@@ -190,9 +225,13 @@ int64_t tmpfile_write(struct inode *inode, uint64_t buf_va, uint64_t size,
 static void drop_pages(struct inode *inode, uint64_t index)
 {
     for (; index < inode->n_pages; index++) {
-        if (inode->pages[index] != NULL) {
-            page_free(inode->pages[index], 0);
+        struct page *page = inode->pages[index];
+
+        if (page != NULL) {
+            spin_lock(&inode->pages_lock);
             inode->pages[index] = NULL;
+            spin_unlock(&inode->pages_lock);
+            page_free(page, 0);
             atomic_fetch_sub_explicit(&pages_used, 1, memory_order_relaxed);
         }
     }
@@ -214,7 +253,9 @@ int64_t tmpfile_truncate(struct inode *inode, uint64_t size)
             memset((char *)(uintptr_t)peek(inode, size), 0,
                    page_part(size, PAGE_SIZE));
         }
+        spin_lock(&inode->pages_lock);
         inode->size = size;
+        spin_unlock(&inode->pages_lock);
     }
     mutex_unlock(&inode->lock);
     inode_touch(inode);
@@ -223,8 +264,12 @@ int64_t tmpfile_truncate(struct inode *inode, uint64_t size)
 
 void tmpfile_free(struct inode *inode)
 {
+    struct page **pages = inode->pages;
+
     drop_pages(inode, 0);
-    kfree(inode->pages);
+    spin_lock(&inode->pages_lock);
     inode->pages = NULL;
     inode->n_pages = 0;
+    spin_unlock(&inode->pages_lock);
+    kfree(pages);
 }

@@ -154,6 +154,8 @@ static void trap_user_abort(struct pt_regs *regs, uint64_t esr, uint64_t far)
     if (error == -ENOMEM) {
         memcg_note_oom_kill();
         signal_out_of_memory(far);
+    } else if (error == -EIO) {
+        signal_fault(regs, SIGBUS, BUS_ADRERR, fsc_name(fsc), esr, far);
     } else if (error != 0) {
         signal_fault(regs, SIGSEGV,
                      error == -EACCES ? SEGV_ACCERR : SEGV_MAPERR,

@@ -127,6 +127,37 @@ static int fault_anon(struct fault *f)
     return 0;
 }
 
+/*
+ * A private mapping of a file: a page of its own from the first use. Until it
+ * is written it is as after MADV_FREE: reclaim throws it away while it is
+ * clean, and the next use reads it again.
+ */
+static int fault_file(struct fault *f)
+{
+    struct page *page =
+        numa_alloc(f->vma, PAGE_ALLOC_ZERO | PAGE_ALLOC_RECLAIM);
+    int r = page == NULL ? -ENOMEM : filemap_read(f->vma, f->va, page);
+
+    if (r == 0 && !lock_same(f)) {
+        r = FAULT_RETRY;
+    }
+    if (r != 0) {
+        if (page != NULL) {
+            page_free(page, 0);
+        }
+        return r;
+    }
+    rmap_add_anon_new(page, f->vma, f->va);
+    if (!f->write) {
+        page_clear(page, PG_SWAPBACKED);
+    }
+    lru_add(page);
+    pte_write(f->p, make_private(f, page));
+    spin_unlock(f->ptl);
+    atomic_fetch_add_explicit(&f->mm->rss, 1, memory_order_relaxed);
+    return 0;
+}
+
 static int fault_shmem(struct fault *f)
 {
     uint64_t index = f->vma->pgoff + ((f->va - f->vma->start) >> PAGE_SHIFT);
@@ -444,7 +475,9 @@ int fault_locked(struct mm *mm, uint64_t va, unsigned flags)
         }
         f.orig = pte_read(f.p);
         if (f.orig == 0) {
-            r = f.vma->flags & VMA_SHARED ? fault_shmem(&f) : fault_anon(&f);
+            r = f.vma->flags & VMA_SHARED ? fault_shmem(&f)
+                : f.vma->file != NULL     ? fault_file(&f)
+                                          : fault_anon(&f);
         } else if (pte_present(f.orig)) {
             r = (f.orig & PTE_PROT_NONE) && vma_accessible(f.vma)
                     ? fault_hint(&f)

@@ -11,7 +11,6 @@
 #include "mm/huge.h"
 #include "mm/mm_priv.h"
 #include "mm/rmap.h"
-#include "mm/shmem.h"
 #include "mm/swap.h"
 
 /* Both PTLs held. The entry for the child; the parent's is changed. */
@@ -81,11 +80,7 @@ static int copy_area(struct mm *mm, struct mm *child, const struct vma *vma)
         return -ENOMEM;
     }
     copy->pgoff = vma->pgoff;
-    copy->family = vma->family;
-    copy->shmem = vma->shmem;
-    if (copy->shmem != NULL) {
-        shmem_get(copy->shmem);
-    }
+    vma_copy_object(copy, vma);
     if (!vma_insert(child, copy)) {
         vma_free(copy);
         return -ENOMEM;

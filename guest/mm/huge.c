@@ -103,8 +103,8 @@ void huge_split_at(struct mm *mm, uint64_t va)
 static bool wants_block(const struct vma *vma, uint64_t base)
 {
     return (vma->flags & (VMA_HUGE | VMA_SHARED)) == VMA_HUGE &&
-           !(vma->flags & PROT_EXEC) && base >= vma->start &&
-           base + BLOCK_SIZE <= vma->end;
+           vma->file == NULL && !(vma->flags & PROT_EXEC) &&
+           base >= vma->start && base + BLOCK_SIZE <= vma->end;
 }
 
 /* Zeroed, charged, and where the area's policy wants them; or NULL. */

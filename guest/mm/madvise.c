@@ -228,7 +228,7 @@ static int advise_area(struct vma *vma, uint64_t start, uint64_t end,
         advise_blocks(vma, start, end, advice);
         return 0;
     case MADV_FREE:
-        if (vma->flags & VMA_SHARED) {
+        if ((vma->flags & VMA_SHARED) || vma->file != NULL) {
             return -EINVAL;
         }
         advise_blocks(vma, start, end, advice);
@@ -380,6 +380,9 @@ static uint8_t resident(struct vma *vma, uint64_t va)
 
     if (pte_present(pte) || pte_is_migration(pte)) {
         return 1;
+    }
+    if (vma->file != NULL) {
+        return pte == 0 && filemap_has(vma, va);
     }
     return (vma->flags & VMA_SHARED) &&
            shmem_resident(vma->shmem,

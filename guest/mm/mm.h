@@ -87,7 +87,8 @@ enum mm_fault_flag {
 };
 /*
  * 0: retry the access. -EFAULT: nothing there (SEGV_MAPERR);
- * -EACCES: not allowed (SEGV_ACCERR); -ENOMEM.
+ * -EACCES: not allowed (SEGV_ACCERR); -EIO: beyond the end of a mapped file
+ * (SIGBUS); -ENOMEM.
  */
 int mm_fault(struct mm *mm, uint64_t va, unsigned flags);
 

@@ -16,6 +16,7 @@
 #include "mm/page.h"
 #include "mm/pte.h"
 
+struct inode;
 struct shmem;
 
 /*
@@ -42,6 +43,12 @@ struct vma {
     uint32_t flags;             /* PROT_* | VMA_* */
     struct anon_family *family; /* private: never NULL */
     struct shmem *shmem;        /* shared: never NULL, one reference */
+    /*
+     * A private mapping of a file, one reference, or NULL: what is not there
+     * is read from page pgoff + file_shift of it (modulo 2^64).
+     */
+    struct inode *file;
+    uint64_t file_shift;
     struct list rmap_node;      /* [rmap lock] */
 };
 
@@ -136,6 +143,8 @@ unsigned vma_index(const struct mm *mm, uint64_t va);
 struct vma *vma_find(const struct mm *mm, uint64_t va);
 struct vma *vma_new(struct mm *mm, uint64_t start, uint64_t end,
                     uint32_t flags);
+/* For a part or a copy of an area: the same object, with a reference. */
+void vma_copy_object(struct vma *to, const struct vma *from);
 void vma_free(struct vma *vma); /* drops the object; not linked anywhere */
 /* Inserts at its place; false: no memory. Links the reverse map too. */
 bool vma_insert(struct mm *mm, struct vma *vma);
@@ -187,6 +196,20 @@ int unmap_later(struct mm *mm, uint64_t start, uint64_t end, bool later);
 void unmap_all(struct mm *mm); /* exit */
 /* Anonymous area at exactly [start, start + len), which is free. */
 int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags);
+
+/* --- filemap.c --- */
+/* What an mmap is of. */
+struct map_source {
+    struct inode *file; /* with a reference; NULL: anonymous memory */
+    uint64_t offset;    /* in the file, bytes */
+};
+/* Of the descriptor; 0 or -errno for that protection and those flags. */
+int filemap_open(uint64_t fd, uint64_t prot, uint64_t flags,
+                 struct map_source *out);
+/* The page of the area's file for va, to a zeroed frame; -EIO: past the end. */
+int filemap_read(const struct vma *vma, uint64_t va, struct page *to);
+/* Has the area's file a page for va? */
+bool filemap_has(const struct vma *vma, uint64_t va);
 
 static inline bool range_ok(uint64_t start, uint64_t len)
 {

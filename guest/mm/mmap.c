@@ -2,6 +2,7 @@
 /* mmap, munmap and brk, and mapping for the program loader. */
 #include "kernel/annot.h"
 #include "kernel/bug.h"
+#include "kernel/inode.h"
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "mm/flush.h"
@@ -44,7 +45,8 @@ static struct anon_family *family_for(struct mm *mm, const struct vma *vma)
     return family;
 }
 
-int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags)
+static int map_source_locked(struct mm *mm, uint64_t start, uint64_t len,
+                             uint32_t flags, const struct map_source *source)
 {
     struct vma *vma = vma_new(mm, start, start + len, flags);
 
@@ -64,6 +66,10 @@ int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags)
             kfree(vma);
             return -ENOMEM;
         }
+        if (source != NULL && source->file != NULL) {
+            vma->file = inode_get(source->file);
+            vma->file_shift = (source->offset >> PAGE_SHIFT) - vma->pgoff;
+        }
     }
     if (!vma_insert(mm, vma)) {
         if (vma->family != NULL && list_empty(&vma->family->vmas)) {
@@ -74,6 +80,11 @@ int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags)
     }
     vma_merge(mm, vma_index(mm, start));
     return 0;
+}
+
+int map_locked(struct mm *mm, uint64_t start, uint64_t len, uint32_t flags)
+{
+    return map_source_locked(mm, start, len, flags, NULL);
 }
 
 /*
@@ -240,33 +251,44 @@ int64_t sys_mmap(uint64_t addr, uint64_t len, uint64_t prot, uint64_t flags,
 {
     struct mm *mm = current()->mm;
     uint64_t type = flags & 3;
+    struct map_source source = {.offset = offset};
     int64_t at;
     int r;
 
-    (void)fd;
-    if (len == 0 || (offset & (PAGE_SIZE - 1)) != 0 ||
-        (type != MAP_PRIVATE && type != MAP_SHARED &&
-         type != MAP_SHARED_VALIDATE)) {
+    if ((offset & (PAGE_SIZE - 1)) != 0) {
         return -EINVAL;
     }
     if (!(flags & MAP_ANONYMOUS)) {
-        return -ENODEV;
+        r = filemap_open(fd, prot, flags, &source);
+        if (r == -EBADF) {
+            return r;
+        }
+    } else {
+        r = 0;
     }
-    if (len > USER_END) {
-        return -ENOMEM;
+    if (len == 0 || type == 0) {
+        r = -EINVAL;
+    } else if (len > USER_END) {
+        r = -ENOMEM;
+    }
+    if (r != 0) {
+        inode_put(source.file);
+        return r;
     }
     len = PAGE_ALIGN_UP(len);
     mm_write_lock(&mm->mmap_lock);
     at = choose_address(mm, addr, len, flags);
     if (at >= 0) {
-        r = map_locked(mm, (uint64_t)at, len,
-                       (uint32_t)(prot & PROT_MASK) |
-                           (type != MAP_PRIVATE ? VMA_SHARED : 0));
+        r = map_source_locked(mm, (uint64_t)at, len,
+                              (uint32_t)(prot & PROT_MASK) |
+                                  (type != MAP_PRIVATE ? VMA_SHARED : 0),
+                              &source);
         if (r != 0) {
             at = r;
         }
     }
     mm_write_unlock(&mm->mmap_lock);
+    inode_put(source.file);
     if (at >= 0 && (flags & MAP_POPULATE)) {
         populate(mm, (uint64_t)at, len, (unsigned)prot);
     }

@@ -9,7 +9,6 @@
 #include "mm/mm_debug.h"
 #include "mm/huge.h"
 #include "mm/mm_priv.h"
-#include "mm/shmem.h"
 #include "mm/tlbbatch.h"
 
 #define FLAGS ((uint64_t)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP))
@@ -115,11 +114,7 @@ static int64_t move_area(struct mm *mm, struct vma *vma, uint64_t new_addr,
         return -ENOMEM;
     }
     copy->pgoff = vma->pgoff;
-    copy->family = vma->family;
-    copy->shmem = vma->shmem;
-    if (copy->shmem != NULL) {
-        shmem_get(copy->shmem);
-    }
+    vma_copy_object(copy, vma);
     if (!vma_insert(mm, copy)) {
         vma_free(copy);
         return -ENOMEM;

@@ -2,6 +2,7 @@
 /* Areas and their pages, counted one page table at a time. */
 #include "mm/report.h"
 
+#include "kernel/inode.h"
 #include "kernel/sched.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
@@ -83,6 +84,9 @@ static void describe(const struct mm *mm, const struct vma *vma,
     if (out->shared) {
         out->offset = vma->pgoff << PAGE_SHIFT;
         out->object_id = vma->shmem->id;
+    } else if (vma->file != NULL) {
+        out->offset = (vma->pgoff + vma->file_shift) << PAGE_SHIFT;
+        out->file = inode_get(vma->file);
     }
 }
 
@@ -103,6 +107,11 @@ bool mm_report_area(struct mm *mm, uint64_t va, bool pages, struct mm_area *out)
 
         count_table(mm, at, end, &out->pages);
         at = end;
+    }
+    if (found && out->file != NULL) {
+        /* Not written yet: the file's, as far as anybody can tell. */
+        out->pages.anonymous -= out->pages.lazyfree;
+        out->pages.lazyfree = 0;
     }
     mm_read_unlock(&mm->mmap_lock);
     return found;

@@ -8,6 +8,7 @@
 
 #include "kernel/types.h"
 
+struct inode;
 struct mm;
 
 /* Bytes, but for pss: bytes << 12. */
@@ -23,8 +24,9 @@ struct mm_area {
     bool shared;
     bool heap;          /* what brk() moved over */
     bool sigpage;       /* MM_SIGPAGE */
-    uint64_t offset;    /* in the shared object, bytes */
+    uint64_t offset;    /* in the shared object or file, bytes */
     uint64_t object_id; /* of the shared object */
+    struct inode *file; /* mapped privately; the caller puts it; NULL */
     struct mm_area_pages pages;
 };
 

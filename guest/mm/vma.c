@@ -3,6 +3,7 @@
  * Areas of an address space: a sorted array of pointers, found by bisection.
  * mmap_lock held: for writing by all that change, for reading by vma_find.
  */
+#include "kernel/inode.h"
 #include "mm/huge.h"
 #include "mm/mm_priv.h"
 #include "mm/shmem.h"
@@ -49,11 +50,23 @@ struct vma *vma_new(struct mm *mm, uint64_t start, uint64_t end, uint32_t flags)
     return vma;
 }
 
+void vma_copy_object(struct vma *to, const struct vma *from)
+{
+    to->family = from->family;
+    to->shmem = from->shmem;
+    if (to->shmem != NULL) {
+        shmem_get(to->shmem);
+    }
+    to->file = from->file != NULL ? inode_get(from->file) : NULL;
+    to->file_shift = from->file_shift;
+}
+
 void vma_free(struct vma *vma)
 {
     if (vma->shmem != NULL) {
         shmem_put(vma->shmem);
     }
+    inode_put(vma->file);
     kfree(vma);
 }
 
@@ -118,11 +131,7 @@ struct vma *vma_split(struct mm *mm, struct vma *vma, uint64_t va)
         return NULL;
     }
     upper->pgoff = vma->pgoff + ((va - vma->start) >> PAGE_SHIFT);
-    upper->family = vma->family;
-    upper->shmem = vma->shmem;
-    if (upper->shmem != NULL) {
-        shmem_get(upper->shmem);
-    }
+    vma_copy_object(upper, vma);
     if (!block_aligned(va)) {
         huge_split_at(mm, va); /* no block across the new boundary */
     }
@@ -150,6 +159,7 @@ static bool can_join(const struct vma *a, const struct vma *b)
 {
     return a->end == b->start && a->flags == b->flags &&
            a->family == b->family && a->shmem == b->shmem &&
+           a->file == b->file && a->file_shift == b->file_shift &&
            a->pgoff + ((a->end - a->start) >> PAGE_SHIFT) == b->pgoff;
 }
 

@@ -21,9 +21,9 @@
 struct shared *shared;
 
 static const struct test_table *const tables[] = {
-    &tests_syscall, &tests_memory, &tests_huge,   &tests_numa,
-    &tests_process, &tests_file,   &tests_signal, &tests_proc,
-    &tests_reclaim, &tests_smp,    &tests_asid,   &tests_timer,
+    &tests_syscall, &tests_memory, &tests_huge, &tests_numa,    &tests_process,
+    &tests_file,    &tests_signal, &tests_proc, &tests_reclaim, &tests_smp,
+    &tests_asid,    &tests_timer,  &tests_mmap,
 };
 
 /* The child's result: exit status 0 passed, 77 skipped, else failed. */

@@ -32,8 +32,8 @@ struct shared {
 };
 
 extern struct shared *shared;
-extern const struct test_table tests_asid, tests_file, tests_huge,
-    tests_memory, tests_numa, tests_proc, tests_process, tests_reclaim,
+extern const struct test_table tests_asid, tests_file, tests_huge, tests_memory,
+    tests_mmap, tests_numa, tests_proc, tests_process, tests_reclaim,
     tests_signal, tests_smp, tests_syscall, tests_timer;
 
 /* selftest --child MODE...: what the exec tests start. */
