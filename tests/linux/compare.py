@@ -6,19 +6,27 @@ count (expected.py), by the programs linux_counts and ipi_counts.
   compare.py SHOOTDOWN [--part arm64|ipi|hints|sizes] [--like 6.1,6.12,7.2]
              [--variant plain,kpti,norange] [--cpus 2,4,8] [--modes U,T,I]
              [--pages N] [--calls N] [--share N] [--document FILE]
+             [--jobs N] [--keep FOLDER]
 
 Prints what differs and one line of sums. Exit status 0 when all are equal, 1
 when something differs, 2 when something could not be counted. --document also
 writes docs/LINUX.md; give it all kernels, variants and CPUs then.
+
+--jobs runs so many guests at a time (default 1), each on one host CPU. --keep
+writes each guest's output to a file there, and takes it from there next time if
+VMM, kernel and programs are the same: what was broken off goes on where it was,
+and one part after the other may be counted before --document.
 
 Part sizes is of the sizes in which Linux was measured, divided by --share (10).
 Runs are deterministic (--engine vtime): the same counts each time.
 """
 import argparse
 import math
+import pathlib
 import sys
 
 sys.dont_write_bytecode = True  # nothing of ours lies about in the sources
+import counted
 import expected
 import sizes
 from counted import Sums, counts_of, parse_cases, run_guest
@@ -247,6 +255,18 @@ def numbers(choices):
     return parse
 
 
+def compare_all(o, sums):
+    """The results of each part, as page.py takes them."""
+    arm64, ipi = {}, {}
+    if o.part in (None, "arm64"):
+        compare_arm64(o, sums, arm64)
+    if o.part in (None, "ipi"):
+        compare_ipi(o, sums, ipi)
+    hints = compare_hints(o, sums) if o.part in (None, "hints") else []
+    large = sizes.compare(o, sums) if o.part in (None, "sizes") else []
+    return arm64, ipi, hints, large
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("shootdown")
@@ -262,14 +282,16 @@ def main():
     parser.add_argument("--calls", type=int, default=4)
     parser.add_argument("--share", type=int, default=10)
     parser.add_argument("--document")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep")
     o = parser.parse_args()
-    sums, arm64, ipi = Sums(), {}, {}
-    if o.part in (None, "arm64"):
-        compare_arm64(o, sums, arm64)
-    if o.part in (None, "ipi"):
-        compare_ipi(o, sums, ipi)
-    hints = compare_hints(o, sums) if o.part in (None, "hints") else []
-    large = sizes.compare(o, sums) if o.part in (None, "sizes") else []
+    counted.RUNS.keep = pathlib.Path(o.keep) if o.keep else None
+    if o.jobs > 1:
+        counted.RUNS.planned = []
+        compare_all(o, Sums())
+        counted.RUNS.run_planned(o.jobs)
+    sums = Sums()
+    arm64, ipi, hints, large = compare_all(o, sums)
     for line in sums.lines:
         print(line)
     print(f"{sums.compared} counts compared, {sums.equal} equal, "
