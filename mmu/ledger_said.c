@@ -174,7 +174,8 @@ static uint64_t hash_of(const void *page)
     uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
 
     for (unsigned i = 0; i < MMU_PAGE_SIZE / sizeof(*word); i++) {
-        hash = (hash ^ word[i]) * UINT64_C(0xff51afd7ed558ccd);
+        hash = (hash ^ __atomic_load_n(&word[i], __ATOMIC_RELAXED)) *
+               UINT64_C(0xff51afd7ed558ccd);
         hash ^= hash >> 32;
     }
     return hash;

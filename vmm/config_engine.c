@@ -39,24 +39,13 @@ static bool refuse_in_parallel(const struct options *o, GError **error)
     const struct {
         const char *name, *value;
     } texts[] = {
-        {"--seed", o->seed},
-        {"--strategy", o->strategy},
-        {"--record", o->record},
-        {"--snapshot-at", o->snapshot_at},
-        {"--runs", o->runs},
-        {"--max-steps", o->max_steps},
-        {"--check", o->check},
-        {"--inject", o->inject},
+        {"--seed", o->seed},     {"--strategy", o->strategy},
+        {"--record", o->record}, {"--snapshot-at", o->snapshot_at},
+        {"--runs", o->runs},     {"--max-steps", o->max_steps},
+        {"--check", o->check},   {"--inject", o->inject},
         {"--probes", o->probes},
     };
 
-    if (o->ledger && strcmp(o->ledger, "off") != 0) {
-        return config_usage(error,
-                            "--ledger '%s' needs --engine seeded or vtime: "
-                            "with --engine parallel what happens and what is "
-                            "told of it may differ in their order",
-                            o->ledger);
-    }
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         if (texts[i].value) {
             return config_usage(error,
@@ -156,7 +145,7 @@ static bool take_runs(struct vm_config *c, const struct options *o,
            config_u64("--max-steps", o->max_steps, &c->max_steps, error);
 }
 
-/* Checks and faults, which need all vCPUs on one thread. */
+/* Checks and faults; all but the ledger need all vCPUs on one thread. */
 static bool take_checks(struct vm_config *c, const struct options *o,
                         enum vm_command command, GError **error)
 {

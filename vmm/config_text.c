@@ -165,6 +165,14 @@ static void put_injects(GString *line, const struct vm_config *c)
     put_text(line, "--inject", names->len ? names->str : NULL);
 }
 
+static void put_ledger(GString *line, const struct vm_config *c)
+{
+    put_text(line, "--ledger",
+             c->ledger_stop ? "stop"
+             : c->ledger    ? "on"
+                            : NULL); /* off in a schedule's line */
+}
+
 static void put_choices(GString *line, const struct vm_config *c,
                         const struct vm_config *usual)
 {
@@ -180,10 +188,7 @@ static void put_choices(GString *line, const struct vm_config *c,
     put_number(line, "--runs", c->runs, usual->runs);
     put_number(line, "--max-steps", c->max_steps,
                c->has_snapshot_at ? VM_MAX_STEPS_DEFAULT : 0);
-    put_text(line, "--ledger",
-             c->ledger_stop ? "stop"
-             : c->ledger    ? "on"
-                            : NULL); /* off in a schedule's line */
+    put_ledger(line, c);
     put_text(line, "--probes", c->probes_path);
     put_injects(line, c);
 }
@@ -196,6 +201,8 @@ char *vm_config_to_text(const struct vm_config *c)
     config_set_defaults(usual);
     if (c->engine != VM_ENGINE_PARALLEL) {
         put_choices(line, c, usual);
+    } else {
+        put_ledger(line, c);
     }
     put_machine(line, c, usual);
     put_modes(line, c, usual);

@@ -8,6 +8,7 @@
 #include "exception.h"
 #include "insn/access.h"
 #include "sysreg.h"
+#include "table_pages.h"
 #include "translate.h"
 #include "vm_priv.h"
 #include "written.h"
@@ -78,9 +79,11 @@ static void table_store_begin(struct vcpu *vcpu, bool write, gpa_t pa,
                               unsigned bytes, struct table_store *out_store)
 {
     out_store->descriptors = 0;
-    if (!write || !translate_is_table(vcpu->vm, pa)) {
+    /* The ledger's lock is held until the store was told. */
+    if (!write || !table_pages_has(vcpu->vm, pa)) {
         return;
     }
+    ledger_watch_lock(vcpu->vm->ledger);
     out_store->pa = pa & ~UINT64_C(7);
     out_store->descriptors = (unsigned)((pa + bytes + 7 - out_store->pa) / 8);
     for (unsigned i = 0; i < out_store->descriptors; i++) {
@@ -89,8 +92,9 @@ static void table_store_begin(struct vcpu *vcpu, bool write, gpa_t pa,
 }
 
 /*
- * One event for each descriptor that changed. Two vCPUs that store to the same
- * one at once without a lock may be reported in the wrong order.
+ * One event for each descriptor that changed. In `parallel` two vCPUs that
+ * store to the same one at once may be reported in the wrong order, unless the
+ * ledger listens.
  */
 static void table_store_end(struct vcpu *vcpu, gva_t pc,
                             const struct table_store *store)
@@ -106,6 +110,9 @@ static void table_store_end(struct vcpu *vcpu, gva_t pc,
                 det_pte_stored(vcpu, pa, store->old[i], value);
             }
         }
+    }
+    if (store->descriptors) {
+        ledger_watch_unlock(vcpu->vm->ledger);
     }
 }
 

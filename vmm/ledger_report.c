@@ -84,12 +84,13 @@ gpa_t ledger_frame_of(const struct ledger_violation *v)
 }
 
 /* What can be had without a second run. */
-static void take_sites(struct ledger_finding *f, struct vm *vm)
+static void take_sites(struct ledger_finding *f, struct vm *vm, unsigned teller)
 {
     const struct ledger_violation *v = &f->first;
 
     f->site[LEDGER_PLACE_CONTRACT] = ledger_place_at(v->now_vcpu, v->now_pc);
-    if (!v->is_late) { /* else the vCPU is elsewhere by now */
+    /* Else the vCPU is elsewhere by now, or another thread runs it. */
+    if (!v->is_late && (vm->det || v->now_vcpu == teller)) {
         ledger_place_take(&f->site[LEDGER_PLACE_CONTRACT], vm);
     }
     if (v->rule != LEDGER_LIVELOCK && v->rule != LEDGER_TAG &&
@@ -104,7 +105,8 @@ static void take_sites(struct ledger_finding *f, struct vm *vm)
         f->site[LEDGER_PLACE_DSB] = ledger_place_at(v->dsb.vcpu, v->dsb.pc);
     }
     for (unsigned i = 0; i < LEDGER_PLACES; i++) {
-        ledger_place_take_code(&f->site[i], vm);
+        ledger_place_take_code(&f->site[i], vm,
+                               vm->det ? f->site[i].vcpu : teller);
     }
 }
 
@@ -117,7 +119,8 @@ bool ledger_finding_is(const struct ledger_finding *f,
 }
 
 bool ledger_findings_add(struct ledger_findings *findings, struct vm *vm,
-                         const struct ledger_violation *v, bool is_bbm)
+                         const struct ledger_violation *v, unsigned teller,
+                         bool is_bbm)
 {
     struct ledger_finding *f;
 
@@ -136,7 +139,7 @@ bool ledger_findings_add(struct ledger_findings *findings, struct vm *vm,
     f->count = 1;
     f->is_bbm = is_bbm;
     f->frame = ledger_frame_of(v);
-    take_sites(f, vm);
+    take_sites(f, vm, teller);
     g_ptr_array_add(findings->all, f);
     return true;
 }

@@ -116,11 +116,12 @@ void ledger_findings_free(struct ledger_findings *findings);
 void ledger_findings_clear(struct ledger_findings *findings);
 
 /*
- * A violation happens now, told by the ledger of this machine. True: it is the
- * first at these places.
+ * A violation happens now, told by the ledger of this machine, on the thread of
+ * that vCPU. True: it is the first at these places.
  */
 bool ledger_findings_add(struct ledger_findings *findings, struct vm *vm,
-                         const struct ledger_violation *violation, bool is_bbm);
+                         const struct ledger_violation *violation,
+                         unsigned teller, bool is_bbm);
 unsigned ledger_findings_count(const struct ledger_findings *findings);
 /* 0..count-1, in the order in which they were found. */
 struct ledger_finding *

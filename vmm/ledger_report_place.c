@@ -92,20 +92,21 @@ void ledger_place_take(struct ledger_place *site, struct vm *vm)
     }
 }
 
-void ledger_place_take_code(struct ledger_place *site, struct vm *vm)
+void ledger_place_take_code(struct ledger_place *site, struct vm *vm,
+                            unsigned by)
 {
     gva_t pc = site->pc & ~(gva_t)3;
     gva_t page = pc & ~(gva_t)(MMU_PAGE_SIZE - 1);
     const uint32_t *code;
 
-    if (!site->is_known || site->vcpu >= vm->cpus) {
+    if (!site->is_known || by >= vm->cpus) {
         return;
     }
     /* Around it as far as the page goes. */
     site->code_pc = MAX(page, pc - 4 * CODE_BEFORE);
     site->words = (unsigned)MIN((page + MMU_PAGE_SIZE - site->code_pc) / 4,
                                 (uint64_t)LEDGER_CODE_MAX);
-    code = host_of(vm->vcpu[site->vcpu], site->code_pc, 4 * site->words);
+    code = host_of(vm->vcpu[by], site->code_pc, 4 * site->words);
     if (!code) {
         site->words = 0;
     }

@@ -13,8 +13,12 @@
 struct ledger_place ledger_place_at(unsigned vcpu, uint64_t pc);
 /* Step and call chain; the vCPU is there now. */
 void ledger_place_take(struct ledger_place *site, struct vm *vm);
-/* The instructions around it; any time before the machine is gone. */
-void ledger_place_take_code(struct ledger_place *site, struct vm *vm);
+/*
+ * The instructions around it, as vCPU `by` finds them, whose thread this is;
+ * any time before the machine is gone.
+ */
+void ledger_place_take_code(struct ledger_place *site, struct vm *vm,
+                            unsigned by);
 /*
  * The callers that a reader is to see, innermost first, at most
  * LEDGER_CHAIN_MAX; the addresses are those of the calls. Returns how many.

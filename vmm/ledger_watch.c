@@ -6,31 +6,21 @@
 #include <string.h>
 
 #include "execution.h"
+#include "ledger_feed.h"
 #include "vm_priv.h"
-
-#define BBM_KINDS                                                              \
-    (EVENT_BIT(EVENT_root_load) | EVENT_BIT(EVENT_walk) |                      \
-     EVENT_BIT(EVENT_prefetch) | EVENT_BIT(EVENT_pte_store) |                  \
-     EVENT_BIT(EVENT_pte_update) | EVENT_BIT(EVENT_tlbi) |                     \
-     EVENT_BIT(EVENT_dsb_done) | EVENT_BIT(EVENT_frame_free) |                 \
-     EVENT_BIT(EVENT_vcpu_stop))
-#define LEDGER_KINDS                                                           \
-    (BBM_KINDS | EVENT_BIT(EVENT_frame_alloc) | EVENT_BIT(EVENT_io_begin) |    \
-     EVENT_BIT(EVENT_copy_begin) | EVENT_BIT(EVENT_op_begin) |                 \
-     EVENT_BIT(EVENT_op_end) | EVENT_BIT(EVENT_fault) |                        \
-     EVENT_BIT(EVENT_irq_take) | EVENT_BIT(EVENT_hit_stale) |                  \
-     EVENT_BIT(EVENT_soft_walk_begin) | EVENT_BIT(EVENT_soft_walk_end) |       \
-     EVENT_BIT(EVENT_flush_ask) | EVENT_BIT(EVENT_flush_waited) |              \
-     EVENT_BIT(EVENT_flush_served) | EVENT_BIT(EVENT_flush_resume) |           \
-     EVENT_BIT(EVENT_frame_clean) | EVENT_BIT(EVENT_frame_drop))
-
-/* More than a GiB at once is no frame. */
-#define PAGES_MAX (UINT64_C(1) << 18)
 
 struct ledger_watch {
     struct ledger *ledger;
     bool is_bbm;
-    struct vm *vm; /* NULL: not attached */
+    /*
+     * `parallel`: whatever is told, and a deed that others can see before it
+     * is told, is under the lock (recursive: a deed tells). See
+     * docs/CONCURRENCY.md.
+     */
+    bool is_shared;  /* [init] */
+    uv_mutex_t lock; /* is_shared only */
+    unsigned teller; /* [lock] the vCPU whose thread has it */
+    struct vm *vm;   /* NULL: not attached */
     struct ledger_findings *findings;
     ledger_finding_fn listener; /* or NULL */
     void *listener_opaque;
@@ -41,17 +31,11 @@ struct ledger_watch {
     void *stops_opaque;
 };
 
-/* What is in memory, not what some walker would see of it. */
 static bool read64(void *opaque, gpa_t pa, uint64_t *out)
 {
     const struct ledger_watch *watch = opaque;
-    const uint64_t *host = vm_ram_at(watch->vm, pa, sizeof(uint64_t));
 
-    if (!host) {
-        return false;
-    }
-    *out = __atomic_load_n(host, __ATOMIC_RELAXED);
-    return true;
+    return ledger_feed_read64(watch->vm, pa, out);
 }
 
 static const void *page(void *opaque, gpa_t pa)
@@ -74,7 +58,7 @@ static unsigned el(void *opaque, unsigned vcpu)
  */
 static void look_for_late(struct ledger_watch *watch)
 {
-    uint64_t late = ledger_late(watch->ledger);
+    uint64_t late = watch->is_shared ? 0 : ledger_late(watch->ledger);
 
     for (; late; late &= late - 1) {
         unsigned vcpu = (unsigned)__builtin_ctzll(late);
@@ -92,8 +76,8 @@ static void end_run(struct ledger_watch *watch,
 
     const struct execution *e = watch->vm ? watch->vm->execution : NULL;
 
-    /* What happened before the snapshot ends no run. */
-    if (watch->has_ended || !e || !e->used ||
+    /* What happened before the snapshot ends no run; `parallel` has none. */
+    if (watch->has_ended || (!watch->is_shared && (!e || !e->used)) ||
         (watch->stops && !watch->stops(watch->stops_opaque, &site))) {
         return;
     }
@@ -109,7 +93,8 @@ static void violation(void *opaque, const struct ledger_violation *v)
     if (watch->ends) {
         end_run(watch, v);
     }
-    if (ledger_findings_add(watch->findings, watch->vm, v, watch->is_bbm) &&
+    if (ledger_findings_add(watch->findings, watch->vm, v, watch->teller,
+                            watch->is_bbm) &&
         watch->listener) {
         watch->listener(
             watch->listener_opaque,
@@ -118,143 +103,33 @@ static void violation(void *opaque, const struct ledger_violation *v)
     }
 }
 
-static void root_load(struct ledger_watch *watch, const struct event *e)
+void ledger_watch_lock(struct ledger_watch *watch)
 {
-    const struct vcpu *vcpu = watch->vm->vcpu[e->vcpu];
-    unsigned asid_of = vcpu->tcr >> 22 & 1; /* TCR_EL1.A1 */
-    uint64_t value = vcpu->ttbr[asid_of];
-    uint16_t asid = (uint16_t)(value >> 48);
-
-    if (!(vcpu->tcr >> 36 & 1)) { /* TCR_EL1.AS */
-        asid &= 0xff;
-    }
-    ledger_root_load(watch->ledger, e->vcpu, e->pc, (unsigned)e->a[0],
-                     e->a[1] & DESC_ADDR_MASK, asid);
-    if (e->a[0] == asid_of) { /* the other one's tables go by it as well */
-        ledger_root_load(watch->ledger, e->vcpu, e->pc, !asid_of,
-                         vcpu->ttbr[!asid_of] & DESC_ADDR_MASK, asid);
+    if (watch && watch->is_shared) {
+        uv_mutex_lock(&watch->lock);
     }
 }
 
-static void walk(struct ledger_watch *watch, const struct event *e)
+void ledger_watch_unlock(struct ledger_watch *watch)
 {
-    struct vcpu *vcpu = watch->vm->vcpu[e->vcpu];
-    struct walk_mem mem = {.read64 = read64, .opaque = watch};
-    struct walk_result w = walk_stage1(&vcpu->regime, &mem, e->a[0]);
-    unsigned half = e->a[0] >> 55 & 1;
-
-    if (w.tables) {
-        ledger_walk(watch->ledger, half, e->a[0],
-                    vcpu->regime.half[half].start_level, w.table, w.tables);
+    if (watch && watch->is_shared) {
+        uv_mutex_unlock(&watch->lock);
     }
 }
 
-static void tlbi(struct ledger_watch *watch, const struct event *e)
+bool ledger_watch_wants_returns(const struct ledger_watch *watch)
 {
-    struct tlbi_op op;
-
-    if (tlbi_decode(0, 8, (unsigned)e->a[0] >> 3, e->a[0] & 7, e->a[1],
-                    watch->vm->vcpu[e->vcpu]->regime.asid16, &op)) {
-        ledger_tlbi(watch->ledger, e->vcpu, e->pc, &op);
-    }
+    return watch && watch->is_shared;
 }
 
-static void fault(struct ledger_watch *watch, const struct event *e)
+void ledger_watch_returned(struct ledger_watch *watch, unsigned vcpu,
+                           unsigned el)
 {
-    switch ((enum fault_class)e->a[0]) {
-    case FAULT_TRANSLATION:
-    case FAULT_ACCESS_FLAG:
-    case FAULT_PERMISSION:
-        ledger_fault(watch->ledger, e->vcpu, e->pc, e->a[2]);
-        break;
-    default:
-        ledger_progress(watch->ledger, e->vcpu);
-    }
-}
-
-static void frames(struct ledger_watch *watch, const struct event *e,
-                   void (*tell)(struct ledger *, unsigned, uint64_t, gpa_t))
-{
-    uint64_t pages = MIN(e->a[1], PAGES_MAX);
-
-    for (uint64_t i = 0; i < pages; i++) {
-        tell(watch->ledger, e->vcpu, e->pc, e->a[0] + i * MMU_PAGE_SIZE);
-    }
-}
-
-static enum ledger_contract contract_of(uint64_t promise)
-{
-    return promise == ANNOT_PROMISE_NOWRITE    ? LEDGER_CONTRACT_NOWRITE
-           : promise == ANNOT_PROMISE_NOACCESS ? LEDGER_CONTRACT_NOACCESS
-                                               : LEDGER_CONTRACT_NONE;
-}
-
-static void on_promise(struct ledger_watch *watch, const struct event *e)
-{
-    switch ((int)e->kind) {
-    case EVENT_soft_walk_begin:
-        ledger_soft_walk_begin(watch->ledger, e->vcpu, e->a[0]);
-        break;
-    case EVENT_soft_walk_end:
-        ledger_soft_walk_end(watch->ledger, e->vcpu);
-        break;
-    case EVENT_flush_ask:
-        ledger_flush_ask(watch->ledger, e->vcpu, e->a[0]);
-        break;
-    case EVENT_flush_waited:
-        ledger_flush_waited(watch->ledger, e->vcpu, e->pc, e->a[0]);
-        break;
-    case EVENT_flush_served:
-        if (e->a[1] < watch->vm->cpus) {
-            ledger_flush_served(watch->ledger, (unsigned)e->a[1], e->a[0]);
-        }
-        break;
-    case EVENT_flush_resume:
-        if (e->a[0] < watch->vm->cpus) {
-            ledger_flush_resume(watch->ledger, e->vcpu, e->pc,
-                                (unsigned)e->a[0]);
-        }
-        break;
-    default:
-        break;
-    }
-}
-
-/* What the guest says of itself. */
-static void on_annotation(struct ledger_watch *watch, const struct event *e)
-{
-    switch ((int)e->kind) {
-    case EVENT_frame_free:
-        frames(watch, e, ledger_frame_free);
-        break;
-    case EVENT_frame_alloc:
-        frames(watch, e, ledger_frame_alloc);
-        break;
-    case EVENT_io_begin:
-        frames(watch, e, ledger_io_begin);
-        break;
-    case EVENT_copy_begin:
-        frames(watch, e, ledger_copy_begin);
-        break;
-    case EVENT_op_begin:
-        if (e->a[0] == ANNOT_OP_EXIT_MM && e->a[1]) {
-            ledger_root_dying(watch->ledger, e->a[1]);
-        }
-        ledger_op_begin(watch->ledger, e->vcpu, e->a[4], (unsigned)e->a[0],
-                        e->a[1], e->a[2], contract_of(e->a[3]));
-        break;
-    case EVENT_op_end:
-        ledger_op_end(watch->ledger, e->vcpu, e->pc, e->a[1],
-                      (unsigned)e->a[0]);
-        break;
-    case EVENT_frame_clean:
-        frames(watch, e, ledger_frame_clean);
-        break;
-    case EVENT_frame_drop:
-        frames(watch, e, ledger_frame_drop);
-        break;
-    default:
-        on_promise(watch, e);
+    if (watch && watch->is_shared) {
+        uv_mutex_lock(&watch->lock);
+        watch->teller = vcpu;
+        ledger_el(watch->ledger, vcpu, el);
+        uv_mutex_unlock(&watch->lock);
     }
 }
 
@@ -265,40 +140,19 @@ static void on_event(void *opaque, const struct event *e)
     if (!watch->vm) {
         return;
     }
-    look_for_late(watch);
-    switch ((int)e->kind) {
-    case EVENT_root_load:
-        root_load(watch, e);
-        break;
-    case EVENT_walk:
-    case EVENT_prefetch:
-        walk(watch, e);
-        break;
-    case EVENT_pte_store:
-        ledger_store(watch->ledger, e->vcpu, e->pc, e->a[0], e->a[2]);
-        break;
-    case EVENT_pte_update:
-        ledger_update(watch->ledger, e->a[0], e->a[2]);
-        break;
-    case EVENT_tlbi:
-        tlbi(watch, e);
-        break;
-    case EVENT_dsb_done:
-        ledger_dsb(watch->ledger, e->vcpu, e->pc,
-                   ledger_dsb_of_crm((unsigned)e->a[0]));
-        break;
-    case EVENT_fault:
-        fault(watch, e);
-        break;
-    case EVENT_hit_stale:
-        ledger_hit(watch->ledger, e->vcpu, e->a[0]);
-        break;
-    case EVENT_vcpu_stop:
-        ledger_vcpu_off(watch->ledger, e->vcpu);
-        break;
-    default:
-        on_annotation(watch, e);
+    if (!watch->is_shared) {
+        look_for_late(watch);
+        watch->teller = e->vcpu;
+        ledger_feed(watch->ledger, watch->vm, e);
+        return;
     }
+    uv_mutex_lock(&watch->lock);
+    watch->teller = e->vcpu;
+    ledger_feed(watch->ledger, watch->vm, e);
+    if (e->kind == EVENT_fault || e->kind == EVENT_irq_take) {
+        ledger_el(watch->ledger, e->vcpu, 1);
+    }
+    uv_mutex_unlock(&watch->lock);
 }
 
 struct ledger_watch *ledger_watch_new(const struct vm_config *config,
@@ -314,7 +168,7 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
         .windows = config->ledger,
         .read64 = read64,
         .page = page,
-        .el = el,
+        .el = config->engine == VM_ENGINE_PARALLEL ? NULL : el,
         .violation = violation,
         .opaque = watch,
     };
@@ -322,10 +176,16 @@ struct ledger_watch *ledger_watch_new(const struct vm_config *config,
     watch->ledger = ledger_new(&c);
     watch->is_bbm = !config->ledger;
     watch->ends = config->ledger_stop;
+    watch->is_shared = config->engine == VM_ENGINE_PARALLEL;
+    if (watch->is_shared) {
+        int err = uv_mutex_init_recursive(&watch->lock);
+
+        g_assert(err == 0);
+    }
     g_assert(watch->ledger); /* config.c knows LEDGER_VCPUS_MAX */
     watch->findings = ledger_findings_new();
-    events_subscribe(ev, watch->is_bbm ? BBM_KINDS : LEDGER_KINDS, on_event,
-                     watch);
+    events_subscribe(ev, watch->is_bbm ? LEDGER_FEED_BBM : LEDGER_FEED_ALL,
+                     on_event, watch);
     return watch;
 }
 
@@ -475,6 +335,9 @@ void ledger_watch_free(struct ledger_watch *watch)
 {
     if (!watch) {
         return;
+    }
+    if (watch->is_shared) {
+        uv_mutex_destroy(&watch->lock);
     }
     ledger_free(watch->ledger);
     ledger_findings_free(watch->findings);

@@ -3,8 +3,12 @@
  * --ledger and --check bbm: feeds the ledger (mmu/ledger.h) with the events of
  * a machine, and keeps what it found (ledger_report.h tells it). The machine
  * runs the same way with and without, but for what its guest says when it is
- * listened to. For the deterministic engines, whose vCPUs are all on one
- * thread; no lock.
+ * listened to.
+ *
+ * In the deterministic engines the vCPUs are all on one thread, and there is no
+ * lock. In `parallel` there is one for the whole ledger: who does what others
+ * can see before it is told (a store to a translation table) holds it until it
+ * was told. See docs/CONCURRENCY.md.
  */
 #ifndef VMM_LEDGER_WATCH_H
 #define VMM_LEDGER_WATCH_H
@@ -33,6 +37,21 @@ void ledger_watch_attach(struct ledger_watch *watch, struct vm *vm);
  */
 bool ledger_watch_checkpoint(struct ledger_watch *watch);
 void ledger_watch_rollback(struct ledger_watch *watch);
+
+/*
+ * `parallel`: what happens in between is, for the ledger, one with the event
+ * that tells it. Nests. Never wait for another vCPU meanwhile. Else, or NULL:
+ * nothing.
+ */
+void ledger_watch_lock(struct ledger_watch *watch);
+void ledger_watch_unlock(struct ledger_watch *watch);
+/*
+ * `parallel`: nobody may look at another thread's vCPU to see where it is, so
+ * each exception return is told, by the vCPU's thread, before it counts.
+ */
+bool ledger_watch_wants_returns(const struct ledger_watch *watch);
+void ledger_watch_returned(struct ledger_watch *watch, unsigned vcpu,
+                           unsigned el);
 
 /* What tells one violation from another: the rule and the two places. */
 struct ledger_site {

@@ -172,16 +172,18 @@ static void add_choice_group(GOptionContext *context, struct options *o,
                     "from the snapshot, seed + 1 each (default 1)", "N"),
         OPTION_TEXT("max-steps", 0, max_steps,
                     "end a run after N scheduling points", "N"),
-        OPTION_TEXT("ledger", 0, ledger,
-                    "tell what is relied on too early (default on)",
-                    "on|stop|off"),
+        OPTION_TEXT(
+            "ledger", 0, ledger,
+            "tell what is relied on too early (default on, parallel: off)",
+            "on|stop|off"),
         OPTION_FILE("probes", 0, probes,
                     "functions that say what annotations would", "FILE"),
         OPTION_END};
-    GOptionGroup *group = options_add_group(
-        context, "choice",
-        "Who decides (all but the engine need --engine seeded or vtime):",
-        entries);
+    GOptionGroup *group =
+        options_add_group(context, "choice",
+                          "Who decides (all but engine and ledger need "
+                          "--engine seeded or vtime):",
+                          entries);
 
     if (command != VM_COMMAND_COMPARE) {
         g_option_group_add_entries(group, more);

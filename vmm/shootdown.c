@@ -138,8 +138,7 @@ static bool owed_by(struct vcpu *target, const struct vcpu *issuer)
     return owed || atomic_load(&target->micro_seen) < issuer->icache_owed;
 }
 
-/* Serves a target that no worker runs. False: it is held. */
-static bool serve_for(struct vcpu *target)
+bool shootdown_serve(struct vcpu *target)
 {
     if (!vcpu_claim(target)) {
         return false;
@@ -173,7 +172,7 @@ static void wait_for(struct vcpu *vcpu, struct vcpu *target)
             !atomic_load(&target->powered)) {
             return; /* nobody will look any more, nor run */
         }
-        if (serve_for(target)) {
+        if (shootdown_serve(target)) {
             continue;
         }
         if (!asked) {
@@ -194,7 +193,7 @@ static void wait_for_all(struct vcpu *vcpu)
         struct vcpu *target = vm->vcpu[i];
 
         if (target != vcpu && atomic_load(&target->powered) &&
-            owed_by(target, vcpu) && !serve_for(target)) {
+            owed_by(target, vcpu) && !shootdown_serve(target)) {
             vcpu_request(target, VCPU_REQ_DRAIN);
         }
     }

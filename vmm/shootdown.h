@@ -26,6 +26,10 @@ void shootdown_drain(struct vcpu *vcpu);
 void shootdown_apply(struct vcpu *vcpu);
 /* Those that this issuer asked for, up to this ticket, and no others. */
 void shootdown_apply_of(struct vcpu *vcpu, uint32_t issuer, uint64_t ticket);
+/*
+ * Applies what another vCPU owes, if no worker runs it. False: it is held.
+ */
+bool shootdown_serve(struct vcpu *target);
 /* An IC operation was performed by this vCPU; others follow by its DSB. */
 void shootdown_icache(struct vcpu *vcpu);
 

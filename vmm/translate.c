@@ -9,7 +9,7 @@
 #include "execview.h"
 #include "mmu/inject.h"
 #include "mmu/prefetch.h"
-#include "snapshot.h"
+#include "table_pages.h"
 #include "vm_priv.h"
 #include "written.h"
 
@@ -38,6 +38,7 @@ static bool swap_descriptor(void *opaque, gpa_t pa, uint64_t expected,
 {
     struct vcpu *vcpu = opaque;
     uint64_t *host = vm_ram_at(vcpu->vm, pa, sizeof(uint64_t));
+    bool done;
 
     if (!host) {
         return false;
@@ -46,13 +47,15 @@ static bool swap_descriptor(void *opaque, gpa_t pa, uint64_t expected,
         det_pte_updates(vcpu, pa);
     }
     written_note(vcpu->vm, pa);
-    if (!__atomic_compare_exchange_n(host, &expected, desired, false,
-                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-        return false;
+    ledger_watch_lock(vcpu->vm->ledger);
+    done = __atomic_compare_exchange_n(host, &expected, desired, false,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (done) {
+        event_emit(vcpu->events, vcpu->id, EVENT_pte_update, 0, pa, expected,
+                   desired);
     }
-    event_emit(vcpu->events, vcpu->id, EVENT_pte_update, 0, pa, expected,
-               desired);
-    return true;
+    ledger_watch_unlock(vcpu->vm->ledger);
+    return done;
 }
 
 /* For walks on behalf of an access. */
@@ -114,38 +117,6 @@ static void drop_entry(struct vcpu *vcpu, const struct tlb_entry *entry)
     drop_own_entry(vcpu, entry);
     if (vcpu->sibling) {
         drop_own_entry(vcpu->sibling, entry);
-    }
-}
-
-bool translate_is_table(const struct vm *vm, gpa_t pa)
-{
-    return vm->tables && atomic_load_explicit(
-                             &vm->tables[(pa - vm->ram.base) >> MMU_PAGE_SHIFT],
-                             memory_order_relaxed) != 0;
-}
-
-/* A page seen as a table for the first time: nobody may keep W on it. */
-static void note_tables(struct vcpu *vcpu, const struct walk_result *w)
-{
-    struct vm *vm = vcpu->vm;
-
-    for (unsigned i = 0; vm->tables && i < w->tables; i++) {
-        _Atomic uint8_t *table;
-
-        if (!vm_ram_at(vm, w->table[i], sizeof(uint64_t))) {
-            continue;
-        }
-        table = &vm->tables[(w->table[i] - vm->ram.base) >> MMU_PAGE_SHIFT];
-        if (atomic_exchange_explicit(table, 1, memory_order_relaxed)) {
-            continue;
-        }
-        snapshot_note_table(vm->snapshot,
-                            (w->table[i] - vm->ram.base) >> MMU_PAGE_SHIFT);
-        atomic_fetch_add(&vm->micro, 1);
-        for (unsigned j = 0; j < vm->cpus; j++) {
-            vcpu_request(vm->vcpu[j], VCPU_REQ_DRAIN);
-        }
-        translate_flush_micro(vcpu);
     }
 }
 
@@ -254,7 +225,7 @@ static struct tlb_entry *find(struct vcpu *vcpu, gva_t va,
         w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb),
                              va);
         c->walk_tables += w.tables;
-        note_tables(vcpu, &w);
+        table_pages_note(vcpu, &w);
         event_emit(vcpu->events, vcpu->id, EVENT_walk, pc, va,
                    vcpu->regime.asid, w.fault, w.level, w.tables, w.desc);
         if (vcpu->vm->det) {
@@ -288,7 +259,7 @@ void translate_prefetch(struct vcpu *vcpu, gva_t va)
         return;
     }
     w = walk_stage1_from(&vcpu->regime, &mem, tlb_walk_cache(vcpu->tlb), va);
-    note_tables(vcpu, &w);
+    table_pages_note(vcpu, &w);
     if (w.fault == WALK_OK) {
         (void)insert(vcpu, va, &w.t, 0, EVENT_prefetch);
     }
@@ -503,7 +474,7 @@ bool translate_fill(void *opaque, gva_t va, enum access_type type,
      */
     *out_pa = pa;
     *out_perms = ENGINE_R;
-    if (translate_is_table(vcpu->vm, pa)) {
+    if (table_pages_has(vcpu->vm, pa)) {
         return type == ACCESS_READ || refuse(vcpu, (struct refused_fill){
                                                        .is_table = true,
                                                        .type = type,

@@ -36,12 +36,6 @@ const struct exec_view *translate_view(struct vcpu *vcpu, gva_t va);
 /* The guest's own instruction word at va. False: not executable RAM. */
 bool translate_word(struct vcpu *vcpu, gva_t va, uint32_t *out_word);
 
-/*
- * True if a walker has read the page at pa as a translation table, while
- * somebody listens to pte_store: such pages are never granted W.
- */
-bool translate_is_table(const struct vm *vm, gpa_t pa);
-
 /* Applies an invalidation to this vCPU's TLB, walk cache and micro-TLB. */
 size_t translate_invalidate(struct vcpu *vcpu, const struct tlbi_op *op,
                             uint32_t issuer, uint64_t ticket);

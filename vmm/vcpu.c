@@ -363,6 +363,8 @@ static bool handle_action(struct vcpu *vcpu, enum vcpu_outcome *out_outcome)
         return true;
     case ACTION_ERET:
         exception_return(vcpu);
+        ledger_watch_returned(vcpu->vm->ledger, vcpu->id,
+                              pstate_el(engine_pstate(vcpu->engine)));
         return true;
     case ACTION_YIELD:
         *out_outcome = VCPU_YIELDED;
@@ -450,10 +452,12 @@ enum vcpu_outcome vcpu_run(struct vcpu *vcpu)
         }
         /*
          * Up and masked: the unmasking must be noticed, ERET too. Not for the
-         * one just taken: its handler is about to acknowledge it.
+         * one just taken: its handler is about to acknowledge it. And the
+         * ledger may want to be told of each.
          */
-        translate_set_eret_trap(vcpu, atomic_load(&vcpu->irq_line) &&
-                                          !vcpu->irq_unacknowledged);
+        translate_set_eret_trap(vcpu, ledger_watch_wants_returns(vm->ledger) ||
+                                          (atomic_load(&vcpu->irq_line) &&
+                                           !vcpu->irq_unacknowledged));
         if (!enter_guest(vcpu)) {
             return VCPU_STOPPED;
         }

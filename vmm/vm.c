@@ -13,6 +13,7 @@
 #include "error.h"
 #include "mmu/inject.h"
 #include "probes.h"
+#include "table_pages.h"
 #include "vm_priv.h"
 #include "written.h"
 
@@ -136,8 +137,7 @@ struct vm *vm_new(const struct vm_config *config, struct events *events,
             note_loaded(vm);
         }
         if (vm->det || event_wanted(events, EVENT_pte_store)) {
-            vm->tables =
-                g_new0(_Atomic uint8_t, vm->ram.size >> MMU_PAGE_SHIFT);
+            table_pages_init(vm, !vm->det && config->ledger);
         }
         vm->loop = vm->views ? loop_new(vm, error) : NULL;
         if (vm->loop && machine_init(vm, error) && make_vcpus(vm, error)) {
@@ -168,7 +168,7 @@ void vm_free(struct vm *vm)
     if (vm->ram.host) {
         munmap(vm->ram.host, vm->ram.size);
     }
-    g_free(vm->tables);
+    table_pages_fini(vm);
     g_free(vm->written);
     session_fini(&vm->session);
     g_free(vm->engine_error);

@@ -36,15 +36,18 @@ struct vm {
     unsigned cpus;                  /* [init] */
     struct vcpu **vcpu;             /* [init] */
     bool broadcast;                 /* [init] IS operations reach everybody */
-    unsigned inject; /* [init] INJECT_BIT()s, of config */
+    unsigned inject;                /* [init] INJECT_BIT()s, of config */
     bool hafdbs; /* [init] hardware manages the access flag and dirty state */
 
     /*
-     * One byte a page of RAM, 1: a walker has read it as a table. NULL unless
-     * somebody listens to pte_store. Bytes only ever become 1; relaxed, since
-     * who has still W loses it by the flush that `micro` asks for.
+     * table_pages.h's: a byte a page of RAM, not 0: a walker has read it as a
+     * table. NULL unless somebody listens to pte_store. Bytes only ever rise;
+     * relaxed, since who has still W loses it by the flush that `micro` asks
+     * for. And which generation of `micro` that is, with the ledger in
+     * `parallel`; else NULL.
      */
     _Atomic uint8_t *tables;
+    _Atomic uint64_t *table_since;
 
     /*
      * Deterministic engines: enum written_bits, a byte a page of RAM, and which
@@ -52,10 +55,10 @@ struct vm {
      */
     uint8_t *written;
     uint8_t written_want;
-    struct snapshot *snapshot;   /* or NULL */
-    struct ledger_watch *ledger; /* or NULL */
-    struct probes *probes;       /* [init] or NULL */
-    struct execution *execution; /* or NULL */
+    struct snapshot *snapshot;    /* or NULL */
+    struct ledger_watch *ledger;  /* or NULL */
+    struct probes *probes;        /* [init] or NULL */
+    struct execution *execution;  /* or NULL */
     struct ledger_site stop_site; /* of execution_stop_like() */
     struct trace_hash trace_hash;
     struct session session;

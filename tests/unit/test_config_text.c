@@ -16,9 +16,11 @@ static const struct {
     {"hello --engine seeded --hw random",
      "--engine=seeded --seed=1 --ledger=on hello"},
     {"hello --engine seeded --hw typical --seed 0xffffffffffffffff",
-     "--engine=seeded --seed=18446744073709551615 --hw=typical --ledger=on hello"},
+     "--engine=seeded --seed=18446744073709551615 --hw=typical --ledger=on "
+     "hello"},
     {"hello --engine vtime --hw adversarial --hw-prefetch off",
-     "--engine=vtime --seed=1 --hw=adversarial --hw-prefetch=off --ledger=on hello"},
+     "--engine=vtime --seed=1 --hw=adversarial --hw-prefetch=off --ledger=on "
+     "hello"},
     {"hello --engine seeded --snapshot-at 0",
      "--engine=seeded --seed=1 --snapshot-at=0 --ledger=on hello"},
     {"hello --engine seeded --snapshot-at 1 --runs 9 --max-steps 0",
@@ -39,6 +41,8 @@ static const struct {
      "--walk-cache=0 --drain=none hello"},
     {"hello --tlb ipi --filter stale", "--tlb=ipi --filter=stale hello"},
     {"hello --filter off", "hello"},
+    {"hello --ledger stop", "--ledger=stop hello"},
+    {"hello --ledger off", "hello"},
     {"hello --cpus 8 --workers 1 --mem 16M", NULL},
     {"hello --append 'a=1 b=$x #;\"\\*' --initrd '/tmp/my disk' --symbols -x",
      "'--initrd=/tmp/my disk' --symbols=-x '--append=a=1 b=$x #;\"\\*' hello"},
