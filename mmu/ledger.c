@@ -455,7 +455,7 @@ void ledger_tlbi(struct ledger *l, unsigned vcpu, uint64_t pc,
 
 static bool is_asked(const struct ledger_record *r)
 {
-    uint64_t asked = r->broadcast | r->local;
+    uint64_t asked = r->broadcast | r->local | r->units;
 
     for (unsigned i = 0; i < LEDGER_WAITS; i++) {
         asked |= r->wait[i].mask;
@@ -539,6 +539,12 @@ static struct ledger_dsb early(struct ledger *l, unsigned vcpu,
     return dsb;
 }
 
+/* Are the accesses of this vCPU's units over with it? */
+static bool is_for_units(struct ledger_dsb dsb)
+{
+    return dsb.type == LEDGER_DSB_ALL && dsb.is_wide;
+}
+
 void ledger_dsb(struct ledger *l, unsigned vcpu, uint64_t pc,
                 struct ledger_dsb dsb)
 {
@@ -564,8 +570,12 @@ void ledger_dsb(struct ledger *l, unsigned vcpu, uint64_t pc,
         if (l->full) {
             answer_for_older(r, vcpu, dsb);
         }
+        if (r->units & ledger_bit(vcpu) && is_for_units(dsb)) {
+            r->units &= ~ledger_bit(vcpu);
+            ledger_record_clean(l, r, ledger_bit(vcpu));
+        }
         if (mask) {
-            ledger_record_clean(l, r, mask);
+            ledger_record_over(l, r, vcpu, mask);
         }
         changed |= !r->holders;
         if (!r->visible) {

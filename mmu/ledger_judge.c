@@ -103,6 +103,9 @@ static enum ledger_step step_of(const struct ledger_record *r, uint64_t left,
     for (unsigned i = 0; i < LEDGER_WAITS; i++) {
         asked |= r->wait[i].mask;
     }
+    if (r->units && !(left & ~r->units)) {
+        return LEDGER_STEP_OWN_DSB;
+    }
     if (!(left & ~asked)) {
         return wait_step(r, user);
     }

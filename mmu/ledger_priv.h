@@ -109,10 +109,11 @@ struct ledger_record {
     /* Who issued a covering TLBI after that and has not waited for it. */
     uint64_t broadcast, local;
     uint64_t waited; /* of broadcast: once, as in ledger_wait */
+    uint64_t units;  /* TLBI and DSB are over, only their own DSB is missing */
     struct ledger_wait wait[LEDGER_WAITS]; /* broadcasts, but not for all */
     /* What was done, but did not count. */
     bool store_kind, wait_kind, wait_by, asid_missed;
-    uint64_t store_by; /* other vCPUs whose DSB would have shown it */
+    uint64_t store_by;      /* other vCPUs whose DSB would have shown it */
     enum ledger_step early; /* a TLBI before `visible`, and why; BREAK: none */
     enum ledger_step miss;  /* a TLBI that does not cover; TLBI: none */
     struct ledger_near near_tlbi, near_dsb;
@@ -202,7 +203,7 @@ struct ledger_clean {
 
 struct ledger_vcpu {
     struct ledger_loaded loaded[2];
-    gpa_t walked; /* by software; LEDGER_NO_ROOT: none */
+    gpa_t walked;      /* by software; LEDGER_NO_ROOT: none */
     uint64_t asked_by; /* whose requests to flush it has not served */
     unsigned el;
     bool tlbi; /* a broadcast one since its last wide DSB */
@@ -346,8 +347,11 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
 void ledger_record_clean(struct ledger *l, struct ledger_record *r,
                          uint64_t mask);
 /* These have nothing of the root any more, whatever it said meanwhile. */
-void ledger_record_emptied(struct ledger *l, gpa_t root, uint16_t asid,
-                           bool is_all, uint64_t mask);
+void ledger_record_emptied(struct ledger *l, unsigned by, gpa_t root,
+                           uint16_t asid, bool is_all, uint64_t mask);
+/* They do not, but for what their units do (own_dsb); by: who waited. */
+void ledger_record_over(struct ledger *l, struct ledger_record *r, unsigned by,
+                        uint64_t mask);
 /* A vCPU loads the root: what walkers may still find, it may find. */
 void ledger_record_new_holder(struct ledger *l, gpa_t root, unsigned half,
                               unsigned vcpu, uint16_t asid);

@@ -281,7 +281,7 @@ void ledger_broken(struct ledger *l, unsigned vcpu, uint64_t pc,
     r->cleaned = 0;
     r->visible = r->visible_self = false;
     memset(r->wait, 0, sizeof(r->wait));
-    r->broadcast = r->local = r->waited = 0;
+    r->broadcast = r->local = r->waited = r->units = 0;
     r->store_kind = r->wait_kind = r->wait_by = false;
     r->store_by = 0;
     r->asid_missed = false;
@@ -340,8 +340,19 @@ void ledger_record_clean(struct ledger *l, struct ledger_record *r,
     }
 }
 
-void ledger_record_emptied(struct ledger *l, gpa_t root, uint16_t asid,
-                           bool is_all, uint64_t mask)
+void ledger_record_over(struct ledger *l, struct ledger_record *r, unsigned by,
+                        uint64_t mask)
+{
+    uint64_t units =
+        l->config.own_dsb ? mask & r->holders & ~ledger_bit(by) : 0;
+
+    ledger_touch(l, r, sizeof(*r));
+    r->units |= units;
+    ledger_record_clean(l, r, mask & ~units);
+}
+
+void ledger_record_emptied(struct ledger *l, unsigned by, gpa_t root,
+                           uint16_t asid, bool is_all, uint64_t mask)
 {
     bool changed = false;
 
@@ -361,7 +372,7 @@ void ledger_record_emptied(struct ledger *l, gpa_t root, uint16_t asid,
             }
         }
         if (clean) {
-            ledger_record_clean(l, r, clean);
+            ledger_record_over(l, r, by, clean);
             changed |= !r->holders;
         }
     }

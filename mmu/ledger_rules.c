@@ -143,8 +143,7 @@ static const struct {
     [LEDGER_LIVELOCK] = {15, "livelock",
                          "the same fault comes again and again, and nobody "
                          "changes the descriptor"},
-    [LEDGER_LOST] = {11, "lost",
-                     "a flush was taken as done that was not"},
+    [LEDGER_LOST] = {11, "lost", "a flush was taken as done that was not"},
     [LEDGER_DIRTY] = {12, "dirty",
                       "a page was dropped as clean, and it had been written"},
 };
@@ -180,6 +179,7 @@ unsigned ledger_cause(enum ledger_step step)
     case LEDGER_STEP_TLBI_DSB:
     case LEDGER_STEP_TLBI_KIND:
     case LEDGER_STEP_TLBI_BY:
+    case LEDGER_STEP_OWN_DSB:
         return 5;
     default:
         return 0;
@@ -213,6 +213,8 @@ static const struct {
     [LEDGER_STEP_TLBI_BY] = {"tlbi-dsb-by",
                              "after the TLBI there was a DSB of another vCPU "
                              "only"},
+    [LEDGER_STEP_OWN_DSB] = {"own-dsb", "no DSB of a vCPU's own, whose units "
+                                        "may have an access on its way"},
     [LEDGER_STEP_WALKER] = {"walker",
                             "software walks the tables since it was linked"},
     [LEDGER_STEP_SERVICE] = {"service", "who was asked has not flushed"},

@@ -320,7 +320,8 @@ void ledger_big_issue(struct ledger *l, unsigned vcpu, const struct tlbi_op *op)
     };
 }
 
-static void complete(struct ledger *l, const struct ledger_big *big)
+static void complete(struct ledger *l, unsigned vcpu,
+                     const struct ledger_big *big)
 {
     struct ledger_tag *next;
 
@@ -340,7 +341,8 @@ static void complete(struct ledger *l, const struct ledger_big *big)
             ledger_touch(l, t, offsetof(struct ledger_tag, left));
             t->holders &= ~gone;
             if (!t->gone) {
-                ledger_record_emptied(l, t->root, t->asid, big->is_all, gone);
+                ledger_record_emptied(l, vcpu, t->root, t->asid, big->is_all,
+                                      gone);
             }
             free_if_idle(l, t);
         }
@@ -361,7 +363,7 @@ void ledger_big_wait(struct ledger *l, unsigned vcpu, struct ledger_dsb dsb)
             ledger_touch(l, big, sizeof(*big));
             big->waited = true;
         } else if (big->reached && (dsb.is_wide || big->is_local)) {
-            complete(l, big);
+            complete(l, vcpu, big);
             ledger_touch(l, big, sizeof(*big));
             big->reached = 0;
         }

@@ -86,6 +86,11 @@ void det_tlbi_posted(struct vcpu *issuer, const struct tlbi_op *op);
  */
 void det_defer_own(struct det *det);
 bool det_defers_own(const struct det *det);
+/*
+ * A wide DSB for loads and stores, before det_dsb(): with remote-unit, what the
+ * vCPU's units had begun by translations that others took away is over.
+ */
+void det_unit_dsb(struct vcpu *vcpu);
 /* The vCPU's DSB with these effects. True: it waits, stop the engine. */
 bool det_dsb(struct vcpu *vcpu, bool shows_stores, bool waits, gva_t pc,
              unsigned crm);

@@ -189,6 +189,10 @@ char *ledger_owed_text(const struct ledger_finding *f)
     case LEDGER_STEP_SERVICE:
         return g_strdup_printf("by vCPU %s: the flush that vCPU %u asked for",
                                who, v->now_vcpu);
+    case LEDGER_STEP_OWN_DSB:
+        return g_strdup_printf("by vCPU %s: a DSB ISH of its own, after the "
+                               "issuer's of the TLBI",
+                               who);
     case LEDGER_STEP_CLEAN:
         return g_strdup("by who drops it: writing out what was stored since");
     case LEDGER_STEP_BREAK:
@@ -240,7 +244,9 @@ const char *ledger_tlbi_excuse(const struct ledger_violation *v)
     case LEDGER_STEP_TLBI_DSB:
     case LEDGER_STEP_TLBI_KIND:
     case LEDGER_STEP_TLBI_BY:
-        return "does not count yet: it was not waited for";
+        return v->step == LEDGER_STEP_OWN_DSB
+                   ? "does not count yet: it says nothing of others' units"
+                   : "does not count yet: it was not waited for";
     default:
         return "";
     }
@@ -290,6 +296,10 @@ const char *ledger_fix_text(const struct ledger_violation *v, bool is_ipi)
         return "Count requests and what was served for each CPU, never clear "
                "one that another CPU may have just set, and wait until both "
                "are equal.";
+    case LEDGER_STEP_OWN_DSB:
+        return "After TLBI and DSB ask every CPU whose unit may be active to "
+               "execute a DSB, and wait for that; to repeat TLBI and DSB does "
+               "not help.";
     case LEDGER_STEP_CLEAN:
         return "Flush the writable translation before the page is declared "
                "clean: what is stored through it later does not set the "

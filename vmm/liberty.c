@@ -147,7 +147,8 @@ void liberty_force(struct det *det, struct vcpu *issuer)
 static bool is_prompt(const struct det *det)
 {
     return det->hw->mode[HW_defer] == HW_OFF &&
-           det->hw->mode[HW_repeat_tlbi] == HW_OFF;
+           det->hw->mode[HW_repeat_tlbi] == HW_OFF &&
+           det->hw->mode[HW_remote_unit] == HW_OFF;
 }
 
 void det_tlbi_posted(struct vcpu *issuer, const struct tlbi_op *op)
@@ -167,13 +168,16 @@ void det_tlbi_posted(struct vcpu *issuer, const struct tlbi_op *op)
     }
 }
 
-/* Later, as far as this knob goes: the stronger of the two counts. */
+/* Later, as far as these knobs go: the strongest of them counts. */
 static bool applies_later(struct det *det)
 {
     enum hw_knob knob = det->hw->mode[HW_defer] >= det->hw->mode[HW_repeat_tlbi]
                             ? HW_defer
                             : HW_repeat_tlbi;
 
+    if (det->hw->mode[HW_remote_unit] > det->hw->mode[knob]) {
+        knob = HW_remote_unit;
+    }
     return det_liberty(det, knob, CHOICE_apply, 2) != 0;
 }
 
@@ -189,6 +193,15 @@ static void flush_icaches(struct det *det)
             translate_flush_micro(vcpu);
             atomic_store(&vcpu->micro_seen, micro);
         }
+    }
+}
+
+void det_unit_dsb(struct vcpu *vcpu)
+{
+    struct det *det = vcpu->vm->det;
+
+    if (det->hw->mode[HW_remote_unit] != HW_OFF && inval_pending(vcpu->inval)) {
+        liberty_apply(det, vcpu);
     }
 }
 
@@ -215,6 +228,13 @@ bool det_dsb(struct vcpu *vcpu, bool shows_stores, bool waits, gva_t pc,
         ticket = me->errata_ticket;
     }
     me->errata_ticket = vcpu->ticket;
+    /* The other erratum: it does not wait for others' units. */
+    if (det->hw->mode[HW_remote_unit] != HW_OFF &&
+        det_liberty(det, HW_remote_unit, CHOICE_wait, 2)) {
+        vcpu->completed = vcpu->ticket;
+        complete_dsb(det, vcpu);
+        return false;
+    }
     vcpu->completed = vcpu->ticket;
     if (det->vtime) {
         uint64_t clock = det_clock_ps(det, vcpu->id);

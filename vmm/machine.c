@@ -192,9 +192,12 @@ bool machine_init(struct vm *vm, GError **error)
     vm->timer = arch_timer_new(vm->cpus, BOARD_CNTFRQ, &timer, vm);
     vm->uart = pl011_new(&uart, vm);
     vm->annot = annot_new(&annot, vm);
-    annot_set_features(vm->annot, vm->config->ledger && !vm->probes
-                                      ? ANNOT_FEATURE_LEDGER
-                                      : 0);
+    annot_set_features(
+        vm->annot,
+        (vm->config->ledger && !vm->probes ? ANNOT_FEATURE_LEDGER : 0) |
+            (vm->config->hw.mode[HW_remote_unit] != HW_OFF
+                 ? ANNOT_FEATURE_REMOTE_UNIT
+                 : 0));
     return gic_attach(vm->gic, vm->bus, error) &&
            pl011_attach(vm->uart, vm->bus, error) &&
            annot_attach(vm->annot, vm->bus, error);

@@ -239,6 +239,8 @@ void shootdown_dsb(struct vcpu *vcpu, const struct insn *insn, gva_t pc)
     if (vcpu->vm->det) {
         if (!is_wide && insn_barrier_type(insn) == BARRIER_ALL) {
             shootdown_apply_of(vcpu, vcpu->id, vcpu->ticket);
+        } else if (insn_barrier_type(insn) == BARRIER_ALL) {
+            det_unit_dsb(vcpu);
         }
         if (det_dsb(vcpu, is_wide && insn_barrier_type(insn) != BARRIER_LOADS,
                     waits, pc, insn->barrier_crm)) {

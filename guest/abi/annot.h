@@ -81,6 +81,11 @@
 #define ANNOT_ORDER_MASK 0xfff
 
 #define ANNOT_FEATURE_LEDGER 1 /* all of FRAME_FREE to FRAME_DROP */
+/*
+ * An erratum: TLBI and DSB do not wait for accesses that units of other CPUs
+ * have begun. Each of them must execute a DSB after that.
+ */
+#define ANNOT_FEATURE_REMOTE_UNIT 2
 
 #define ANNOT_PROMISE_MASK 0xfff
 #define ANNOT_PROMISE_NONE 0

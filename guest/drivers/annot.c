@@ -25,8 +25,14 @@ void annot_init(void)
         return;
     }
     annot_regs = regs;
-    annot_listens = *(volatile uint64_t *)(regs + ANNOT_REG_FEATURES) &
-                    ANNOT_FEATURE_LEDGER;
+    annot_listens = annot_features() & ANNOT_FEATURE_LEDGER;
+}
+
+uint64_t annot_features(void)
+{
+    return annot_regs == NULL
+               ? 0
+               : *(volatile uint64_t *)(annot_regs + ANNOT_REG_FEATURES);
 }
 
 /* With the task: it may end on another CPU. */

@@ -14,6 +14,8 @@ extern volatile uint8_t *annot_regs; /* [init] NULL: no device */
 extern bool annot_listens; /* [init] somebody wants frames and ranges */
 
 void annot_init(void);
+/* ANNOT_FEATURE_*; 0 without the device. */
+uint64_t annot_features(void);
 
 static inline void annot_write(unsigned reg, uint64_t value)
 {

@@ -113,6 +113,31 @@ static void note_active_cpu(struct mm *mm)
     counter_inc(dsb_ish);
 }
 
+static void unit_dsb(void *arg)
+{
+    (void)arg;
+    dsb_ish();
+    counter_inc(dsb_unit);
+}
+
+/*
+ * unit_dsb=on: after TLBI and DSB, a DSB of every CPU, this one too: it may be
+ * another than the one that issued the TLBI. Who ran another task meanwhile has
+ * had one in the switch.
+ */
+static void flush_units(void)
+{
+    uint64_t flags;
+
+    if (likely(!flush_opts.unit_dsb) || bug_is(BUG_unit_needs_dsb)) {
+        return;
+    }
+    flags = local_irq_save();
+    unit_dsb(NULL);
+    smp_call_mask(&cpu_online_mask, unit_dsb, NULL, true);
+    local_irq_restore(flags);
+}
+
 void flush_tlb_page(struct mm *mm, uint64_t va)
 {
     struct flush_range range = {
@@ -127,6 +152,7 @@ void flush_tlb_page(struct mm *mm, uint64_t va)
         flush_ipi_range(mm, &range);
     } else if (!flush_here_only(mm, &range)) {
         flush_bc_page(mm, va);
+        flush_units();
     }
 }
 
@@ -146,6 +172,7 @@ void flush_tlb_mm(struct mm *mm)
         flush_ipi_range(mm, &range);
     } else if (!flush_here_only(mm, NULL)) {
         flush_bc_mm(mm);
+        flush_units();
     }
     mm_debug_mm_flush_end(mm, ticket);
 }
@@ -156,6 +183,7 @@ void flush_tlb_range(struct mm *mm, const struct flush_range *range)
         flush_ipi_range(mm, range);
     } else if (!flush_here_only(mm, range)) {
         flush_bc_range(mm, range);
+        flush_units();
     }
 }
 
@@ -211,6 +239,7 @@ void flush_batch(struct tlb_ubc *ubc)
         flush_ipi_batch(ubc);
     } else {
         flush_bc_sync();
+        flush_units();
     }
 }
 

@@ -3,6 +3,7 @@
 #include "mm/flush_opts.h"
 
 #include "arch/sysreg.h"
+#include "kernel/annot.h"
 #include "kernel/bootargs.h"
 #include "kernel/lib.h"
 #include "kernel/printk.h"
@@ -82,6 +83,8 @@ void flush_opts_init(void)
     }
     read_word("kpti", &o->kpti, "off", "on");
     read_word("repeat_tlbi", &o->repeat_tlbi, "off", "on");
+    o->unit_dsb = annot_features() & ANNOT_FEATURE_REMOTE_UNIT;
+    read_word("unit_dsb", &o->unit_dsb, "off", "on");
     read_word("filter", &o->filter_stale, "off", "stale");
     read_word("fast_walk", &o->fast_walk, "off", "on");
     if (bootargs.tlb == BOOTARG_TLB_BROADCAST) {

@@ -7,6 +7,7 @@
  *   kpti=off|on          EL0 runs with an ASID of its own
  *   repeat_tlbi=off|on   the workaround for CPUs whose DSB may end too early
  *   filter=off|stale     IPI: batch flushes leave out CPUs that run no mm of it
+ *   unit_dsb=off|on      ... that do not wait for accesses of others' units
  *   fast_walk=off|on     futexes read user words by a walk without a lock
  *   asid_free=off|on     an address space that ends gives its ASID back
  *   local_tlbi=off|on    no broadcast for an mm that one CPU alone ever ran
@@ -26,6 +27,7 @@ struct flush_opts {
     bool range_ops;
     bool ttl; /* level hints in operands */
     bool repeat_tlbi;
+    bool unit_dsb;
     bool filter_stale;
     bool fast_walk;
     bool asid_free;

@@ -306,6 +306,8 @@ __attribute__((unused)) static void set_up(struct world *w, char **word)
         w->config.ipi = true;
     } else if (strcmp(word[0], "early") == 0) {
         w->config.early_dsb = true;
+    } else if (strcmp(word[0], "units") == 0) {
+        w->config.own_dsb = true;
     } else if (strcmp(word[0], "bbm2") == 0) {
         w->config.bbm2 = true;
     } else if (strcmp(word[0], "hd") == 0) {

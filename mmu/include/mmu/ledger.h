@@ -67,8 +67,8 @@ enum ledger_rule {
     LEDGER_READER,   /* S4: contents are read that somebody can still change */
     LEDGER_TAG,      /* S9: an ASID that may have another root's entries */
     LEDGER_LIVELOCK, /* S15: the same fault again and again */
-    LEDGER_LOST,     /* S11: a flush was asked for and taken as done too early */
-    LEDGER_DIRTY,    /* S12: a frame was dropped as clean that is not */
+    LEDGER_LOST,  /* S11: a flush was asked for and taken as done too early */
+    LEDGER_DIRTY, /* S12: a frame was dropped as clean that is not */
     LEDGER_RULES
 };
 
@@ -90,6 +90,7 @@ enum ledger_step {
     LEDGER_STEP_TLBI_DSB,   /* by who issued the TLBI, to wait for it */
     LEDGER_STEP_TLBI_KIND,  /* there was one, of a kind that does not wait */
     LEDGER_STEP_TLBI_BY,    /* there was one, of another vCPU */
+    LEDGER_STEP_OWN_DSB,    /* by each that has it, when the TLBI is over */
     LEDGER_STEP_WALKER,     /* S8: by software that still walks the tables */
     LEDGER_STEP_SERVICE,    /* S11: by who was asked to flush */
     LEDGER_STEP_CLEAN,      /* S12: to look again whether somebody wrote */
@@ -165,6 +166,12 @@ struct ledger_config {
      * Only a further one, with another TLBI in between, is sure of them.
      */
     bool early_dsb;
+    /*
+     * Another: that a broadcast TLBI is over says nothing of accesses that
+     * units of other vCPUs have begun. Each of these needs a wide DSB of its
+     * own after that of the issuer.
+     */
+    bool own_dsb;
     /* FEAT_BBM level 2: block size and contiguous hint change in place. */
     bool bbm2;
     /*
