@@ -96,8 +96,8 @@ static void initramfs_add(const struct cpio_entry *entry)
     if (path_find(tree_root, entry->name, PATH_NOFOLLOW, &path) == 0) {
         bool same_dir = type == S_IFDIR && inode_is_dir(path.inode);
 
-        if (!same_dir && path.inode->parent != NULL) {
-            inode_unlink(path.inode);
+        if (!same_dir && path.entry->parent != NULL) {
+            inode_unlink(path.entry);
         }
         path_put(&path);
         if (same_dir) {

@@ -54,6 +54,15 @@ void inode_put(struct inode *inode)
     if (inode->ops != NULL && inode->ops->release != NULL) {
         inode->ops->release(inode);
     }
+    if (inode->alias_of != NULL) {
+        atomic_fetch_sub_explicit(&inode->alias_of->aliases, 1,
+                                  memory_order_relaxed);
+        inode_touch(inode->alias_of);
+        inode_put(inode->alias_of); /* no deeper: that one is a file */
+        kfree(inode->name);
+        kfree(inode);
+        return;
+    }
     if (inode_type(inode) == S_IFIFO) {
         fifo_release(inode);
     }
@@ -137,6 +146,30 @@ struct inode *inode_add(struct inode *dir, const char *name, uint32_t mode,
     return linked ? inode : NULL;
 }
 
+int inode_add_alias(struct inode *dir, const char *name, struct inode *of)
+{
+    struct inode *alias = inode_new(of->mode, NULL, NULL);
+    int error;
+
+    if (alias == NULL) {
+        return -ENOMEM;
+    }
+    alias->alias_of = inode_get(of);
+    atomic_fetch_add_explicit(&of->aliases, 1, memory_order_relaxed);
+    error = inode_link(dir, name, alias);
+    if (error == 0) {
+        inode_touch(of);
+    }
+    inode_put(alias); /* the tree has its own */
+    return error;
+}
+
+uint32_t inode_names(const struct inode *inode)
+{
+    return (inode->parent != NULL) +
+           atomic_load_explicit(&inode->aliases, memory_order_relaxed);
+}
+
 struct inode *tree_add(const char *path, uint32_t mode,
                        const struct inode_ops *ops, void *private)
 {
@@ -212,6 +245,7 @@ bool inode_list(struct inode *dir, struct dir_entry *entry)
         break;
     }
     entry->pos = entry->pos < 2 ? entry->pos + 1 : child->pos;
+    child = child->alias_of != NULL ? child->alias_of : child;
     entry->ino = child->ino;
     entry->mode = child->mode;
     return true;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file tree: one inode per name, all in memory. Directories, regular files
- * (from the initramfs or written later), symbolic links, devices, named pipes,
- * and texts that the kernel makes up when they are read.
+ * The file tree: an inode for each name, all in memory. Directories, regular
+ * files (from the initramfs or written later), symbolic links, devices, named
+ * pipes, and texts that the kernel makes up when they are read.
  *
  * Names, parents and children are guarded by tree_lock. A link in the tree
  * holds one reference of its inode, each open file and each working directory
  * another one. A removed inode lives on, without a name, until its last user
  * is gone.
+ *
+ * A hard link is an inode too, that has but a name and the inode that it means
+ * (alias_of, with a reference). Walks give what is meant; who takes names away
+ * or moves them asks for the entry.
  *
  * Another part of the kernel hangs its files in with inode_add() and inode_ops:
  *
@@ -75,6 +79,9 @@ struct inode {
     void *private;         /* of ops' owner */
     _Atomic uint64_t time; /* last change, ns since 1970 */
 
+    struct inode *alias_of;   /* [init] a hard link's file; NULL: a file */
+    _Atomic uint32_t aliases; /* hard links that mean this one */
+
     /* [tree_lock]; parent is NULL for a removed inode and for made-up ones */
     struct inode *parent;
     struct list sibling;
@@ -119,6 +126,10 @@ void inode_touch(struct inode *inode);
 /* tree_lock held for writing. */
 int inode_link(struct inode *dir, const char *name, struct inode *inode);
 void inode_unlink(struct inode *inode); /* with all below it */
+/* One more name for what is no directory; 0 or -errno. */
+int inode_add_alias(struct inode *dir, const char *name, struct inode *of);
+/* Names in the tree. */
+uint32_t inode_names(const struct inode *inode);
 /* New and linked; its only reference is the tree's. NULL: no memory, or there
  * is one of that name. */
 struct inode *inode_add(struct inode *dir, const char *name, uint32_t mode,
@@ -140,6 +151,7 @@ enum path_flag {
 struct path {
     struct inode *parent;        /* PATH_PARENT: with a reference */
     struct inode *inode;         /* with a reference; NULL: not there */
+    struct inode *entry;         /* that name's, as long as tree_lock is held */
     char name[NAME_MAX_LEN + 1]; /* PATH_PARENT: the last name */
     bool slash;                  /* it ended in one: a directory is meant */
 };

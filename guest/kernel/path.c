@@ -118,11 +118,17 @@ int path_find(struct inode *start, const char *name, unsigned flags,
         last = only_slashes(rest);
         out->slash = *rest == '/';
         if (out->name[0] == '\0') { /* "/": the directory itself */
+            out->entry = dir;
             error = finish(dir, inode_get(dir), flags, out);
             dir = NULL;
             break;
         }
         child = child_of(dir, out->name);
+        out->entry = child;
+        if (child != NULL && child->alias_of != NULL) {
+            child = inode_get(child->alias_of);
+            inode_put(out->entry); /* the tree keeps it */
+        }
         if (child != NULL && inode_type(child) == S_IFLNK &&
             (!last || out->slash || (flags & PATH_NOFOLLOW) == 0)) {
             char *longer;

@@ -197,8 +197,8 @@ static int remove_name(struct path *path, bool dir)
     if (dir != inode_is_dir(inode) || (!dir && path->slash)) {
         return dir || !inode_is_dir(inode) ? -ENOTDIR : -EISDIR;
     }
-    if (inode->parent == NULL ||
-        (inode->parent->ops != NULL && inode->ops == NULL)) {
+    if (path->entry->parent == NULL ||
+        (path->entry->parent->ops != NULL && inode->ops == NULL)) {
         return -EPERM; /* made up */
     }
     if (dir && inode->ops != NULL) {
@@ -213,7 +213,7 @@ static int remove_name(struct path *path, bool dir)
     } else if (!list_empty(&inode->children)) {
         return -ENOTEMPTY;
     }
-    inode_unlink(inode);
+    inode_unlink(path->entry);
     return 0;
 }
 
@@ -264,8 +264,9 @@ static int rename_check(const struct path *from, const struct path *to,
     if (is_dots(from->name) || is_dots(to->name) || a == tree_root) {
         return -EBUSY;
     }
-    if (a->parent == NULL || a->parent->ops != NULL || a->ops != NULL ||
-        to->parent->ops != NULL || (b != NULL && b->ops != NULL)) {
+    if (from->entry->parent == NULL || from->parent->ops != NULL ||
+        a->ops != NULL || to->parent->ops != NULL ||
+        (b != NULL && b->ops != NULL)) {
         return -EXDEV; /* made up: another file system, so to speak */
     }
     if (b != NULL && (flags & RENAME_NOREPLACE) != 0) {
@@ -288,16 +289,16 @@ static int rename_check(const struct path *from, const struct path *to,
 
 static int rename_inode(const struct path *from, const struct path *to)
 {
-    struct inode *inode = from->inode, *old = from->parent;
+    struct inode *inode = from->entry, *old = from->parent;
     int error;
 
-    if (to->inode == inode) {
-        return 0;
+    if (to->inode == from->inode) {
+        return 0; /* two names of one file both stay */
     }
     if (to->inode != NULL) {
-        inode_unlink(to->inode);
+        inode_unlink(to->entry);
     }
-    /* Out and in again: from->inode's reference keeps it alive. */
+    /* Out and in again: the tree's reference keeps it alive. */
     list_remove(&inode->sibling);
     error = inode_link(to->parent, to->name, inode);
     if (error != 0) {
@@ -347,17 +348,68 @@ int64_t sys_renameat2(int64_t from_dirfd, uint64_t from_va, int64_t to_dirfd,
     return error;
 }
 
-/* One name a file: hard links are refused as a file system without them does.
- */
-int64_t sys_linkat(int64_t from_dirfd, uint64_t from_va)
+/* tree_lock held for writing. One more name for `of`. */
+static int add_name(struct inode *of, const struct path *to)
 {
-    struct inode *inode;
-    int64_t error =
-        user_path_lookup(from_dirfd, from_va, PATH_NOFOLLOW, &inode);
-
-    if (error == 0) {
-        inode_put(inode);
-        error = -EPERM;
+    if (to->inode != NULL) {
+        return -EEXIST;
     }
+    if (to->slash) {
+        return -ENOENT;
+    }
+    if (to->parent->ops != NULL || of->ops != NULL) {
+        return -EXDEV; /* made up: another file system, so to speak */
+    }
+    if (inode_is_dir(of)) {
+        return -EPERM;
+    }
+    if (inode_names(of) == 0) {
+        return -ENOENT; /* removed, but still open */
+    }
+    return inode_add_alias(to->parent, to->name, of);
+}
+
+static int64_t link_inode(struct inode *of, int64_t to_dirfd, uint64_t to_va)
+{
+    struct user_path user;
+    struct path to;
+    int64_t error = user_path_get(to_dirfd, to_va, &user);
+
+    if (error != 0) {
+        return error;
+    }
+    rwsem_write_lock(&tree_lock);
+    error = path_find(user.start, user.name, PATH_PARENT | PATH_NOFOLLOW, &to);
+    if (error == 0) {
+        error = add_name(of, &to);
+        path_put(&to);
+    }
+    rwsem_write_unlock(&tree_lock);
+    user_path_put(&user);
+    return error;
+}
+
+int64_t sys_linkat(int64_t from_dirfd, uint64_t from_va, int64_t to_dirfd,
+                   uint64_t to_va, uint64_t flags)
+{
+    struct inode *inode, *of;
+    struct file *file;
+    int64_t error;
+
+    if ((flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)) != 0) {
+        return -EINVAL;
+    }
+    error = user_path_lookup_at(
+        from_dirfd, from_va,
+        (flags & AT_EMPTY_PATH) |
+            ((flags & AT_SYMLINK_FOLLOW) != 0 ? 0 : AT_SYMLINK_NOFOLLOW),
+        &inode, &file);
+    if (error != 0) {
+        return error;
+    }
+    of = file != NULL ? file->inode : inode;
+    error = of == NULL ? -EXDEV : link_inode(of, to_dirfd, to_va);
+    inode_put(inode);
+    file_put(file);
     return error;
 }

@@ -63,7 +63,7 @@ static void facts_of(const struct inode *inode, struct facts *out)
             .time = atomic_load_explicit(&inode->time, memory_order_relaxed),
             .mode = inode->mode,
             .rdev = inode->rdev,
-            .links = inode_is_dir(inode) ? 2 : inode->parent != NULL,
+            .links = inode_is_dir(inode) ? 2 : inode_names(inode),
         };
     }
 }

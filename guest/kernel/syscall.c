@@ -225,7 +225,7 @@ static bool syscall_path(uint64_t nr, const uint64_t *a, int64_t *out)
         *out = sys_symlinkat(a[0], to_int(a[1]), a[2]);
         break;
     case 37:
-        *out = sys_linkat(dirfd, a[1]);
+        *out = sys_linkat(dirfd, a[1], to_int(a[2]), a[3], a[4]);
         break;
     case 38:
         *out = sys_renameat2(dirfd, a[1], to_int(a[2]), a[3], 0);

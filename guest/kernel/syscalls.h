@@ -63,7 +63,8 @@ int64_t sys_mkdirat(int64_t dirfd, uint64_t name_va, uint64_t mode);
 int64_t sys_mknodat(int64_t dirfd, uint64_t name_va, uint64_t mode,
                     uint64_t rdev);
 int64_t sys_symlinkat(uint64_t target_va, int64_t dirfd, uint64_t name_va);
-int64_t sys_linkat(int64_t from_dirfd, uint64_t from_va);
+int64_t sys_linkat(int64_t from_dirfd, uint64_t from_va, int64_t to_dirfd,
+                   uint64_t to_va, uint64_t flags);
 int64_t sys_unlinkat(int64_t dirfd, uint64_t name_va, uint64_t flags);
 int64_t sys_renameat2(int64_t from_dirfd, uint64_t from_va, int64_t to_dirfd,
                       uint64_t to_va, uint64_t flags);

@@ -175,6 +175,83 @@ static bool links(void)
     return leave_folder();
 }
 
+static bool has_names(const char *name, ino_t ino, nlink_t names)
+{
+    struct stat st;
+
+    return stat(name, &st) == 0 && st.st_ino == ino && st.st_nlink == names;
+}
+
+static bool hard_links(void)
+{
+    struct stat st, of_link;
+    struct dirent *entry;
+    unsigned found = 0;
+    DIR *dir;
+
+    CHECK(enter_folder());
+    CHECK(write_file("a", "text", 0640) == 0 && mkdir("d", 0755) == 0);
+    CHECK(stat("a", &st) == 0 && st.st_nlink == 1);
+    CHECK(link("a", "b") == 0 && link("b", "d/c") == 0);
+    CHECK(has_names("a", st.st_ino, 3) && has_names("d/c", st.st_ino, 3));
+    CHECK_EQ(write_file("b", "longer", 0), 0);
+    CHECK(file_is("a", "longer") && file_is("d/c", "longer"));
+    CHECK(chmod("d/c", 0600) == 0 && stat("a", &of_link) == 0);
+    CHECK_EQ(of_link.st_mode & 0777, 0600);
+    dir = opendir(".");
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir)) != NULL) {
+        found += entry->d_ino == st.st_ino && entry->d_type == DT_REG;
+    }
+    CHECK(closedir(dir) == 0 && found == 2);
+    /* The first name is as good as any other. */
+    CHECK(unlink("a") == 0 && has_names("b", st.st_ino, 2));
+    CHECK(rename("b", "d/c") == 0 && has_names("b", st.st_ino, 2)); /* none */
+    CHECK(rename("d/c", "e") == 0 && has_names("e", st.st_ino, 2));
+    CHECK(write_file("f", "other", 0644) == 0 && rename("f", "b") == 0);
+    CHECK(file_is("b", "other") && has_names("e", st.st_ino, 1));
+    CHECK(file_is("e", "longer") && unlink("e") == 0 && unlink("b") == 0);
+    /* Of a symbolic link: of itself, or of what it leads to. */
+    CHECK(symlink("nowhere", "l") == 0 && link("l", "m") == 0);
+    CHECK(lstat("m", &st) == 0 && S_ISLNK(st.st_mode) && st.st_nlink == 2);
+    errno = 0;
+    CHECK(linkat(AT_FDCWD, "l", AT_FDCWD, "n", AT_SYMLINK_FOLLOW) == -1 &&
+          errno == ENOENT);
+    CHECK(unlink("l") == 0 && unlink("m") == 0 && rmdir("d") == 0);
+    return leave_folder();
+}
+
+static bool link_fails(const char *from, const char *to, int flags, int want)
+{
+    errno = 0;
+    return linkat(AT_FDCWD, from, AT_FDCWD, to, flags) == -1 && errno == want;
+}
+
+static bool bad_hard_links(void)
+{
+    struct stat st;
+    int fd;
+
+    CHECK(enter_folder());
+    CHECK(write_file("a", "1", 0644) == 0 && write_file("b", "2", 0644) == 0);
+    CHECK_EQ(mkdir("d", 0755), 0);
+    CHECK(link_fails("a", "b", 0, EEXIST) && link_fails("a", "a", 0, EEXIST));
+    CHECK(link_fails("d", "e", 0, EPERM) && link_fails("d", "b", 0, EEXIST));
+    CHECK(link_fails("x", "e", 0, ENOENT) && link_fails("a", "x/e", 0, ENOENT));
+    CHECK(link_fails("a", "b/e", 0, ENOTDIR) && link_fails("", "e", 0, ENOENT));
+    CHECK(link_fails("a", "e/", 0, ENOENT) && link_fails("a", "e", 1, EINVAL));
+    CHECK(link_fails((char *)8, "e", 0, EFAULT));
+    CHECK(link_fails("a", (char *)8, 0, EFAULT));
+    CHECK(link_fails("/proc/self/stat", "e", 0, EXDEV));
+    CHECK(link_fails("a", "/proc/e", 0, EXDEV) ||
+          link_fails("a", "/proc/e", 0, ENOENT));
+    fd = open("b", O_RDONLY);
+    CHECK(fd >= 0 && unlink("b") == 0 && fstat(fd, &st) == 0);
+    CHECK_EQ(st.st_nlink, 0);
+    CHECK(close(fd) == 0 && unlink("a") == 0 && rmdir("d") == 0);
+    return leave_folder();
+}
+
 static bool listing(void)
 {
     char name[16];
@@ -465,6 +542,8 @@ static const struct test tests[] = {
     {"vectors are written and read in order", vectors},
     {"names are found, refused and changed", names},
     {"symbolic links lead where they say", links},
+    {"a file has many names, each as good", hard_links},
+    {"bad hard links are refused", bad_hard_links},
     {"a directory can be emptied while it is listed", listing},
     {"names relative to a descriptor", relative_to_descriptors},
     {"a full pipe blocks, an empty one ends", pipes_block},
