@@ -285,6 +285,7 @@ static int fuzz(struct fuzz_flags *flags, struct vm_config *config, int argc,
     f.command = g_strjoinv(" ", argv);
     if (!check_strategy(flags, &error) ||
         !choose_task(flags, f.inputs, &task, &error) ||
+        !fuzz_make_directories(flags, &error) ||
         !choose_first(flags, f.inputs, task, &f.first_dir, &error)) {
         status = cli_fail(error);
     } else {

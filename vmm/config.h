@@ -110,6 +110,8 @@ void vm_config_free(struct vm_config *config);
  * lines. g_free() it.
  */
 char *vm_config_to_text(const struct vm_config *config);
+/* A word as a shell takes it, in quotes where it needs them; g_free() it. */
+char *vm_config_word(const char *word);
 /*
  * The way back; output options have their defaults. The text may come from a
  * file of anybody's: NULL and VM_ERROR_ENVIRONMENT for what is not accepted.

@@ -20,15 +20,18 @@
 
 /* --- out --- */
 
+char *vm_config_word(const char *word)
+{
+    bool is_plain = word[0] != '\0' && word[strspn(word, PLAIN)] == '\0';
+
+    return is_plain ? g_strdup(word) : g_shell_quote(word);
+}
+
 static void put_word(GString *line, const char *word)
 {
-    g_autofree char *quoted = NULL;
+    g_autofree char *quoted = vm_config_word(word);
 
-    if (word[0] == '\0' || word[strspn(word, PLAIN)] != '\0') {
-        quoted = g_shell_quote(word);
-    }
-    g_string_append_printf(line, "%s%s", line->len ? " " : "",
-                           quoted ? quoted : word);
+    g_string_append_printf(line, "%s%s", line->len ? " " : "", quoted);
 }
 
 /* One word, also where the value begins with a dash. NULL: nothing. */

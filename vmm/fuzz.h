@@ -81,6 +81,8 @@ bool fuzz_finding(struct fuzz *fuzz, const struct fuzz_run *run,
 void fuzz_tell(struct fuzz *fuzz, const struct fuzz_run *run);
 /* -minimize_crash=1 */
 bool fuzz_minimize_file(struct fuzz *fuzz, const char *path, GError **error);
+/* The directories of -artifact_prefix and -exact_artifact_path. */
+bool fuzz_make_directories(const struct fuzz_flags *flags, GError **error);
 bool fuzz_stops_at(void *fuzz, const struct ledger_site *site);
 /* 0, -error_exitcode, -timeout_exitcode */
 int fuzz_exit_status(const struct fuzz *fuzz);

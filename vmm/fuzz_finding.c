@@ -3,6 +3,7 @@
  * What the fuzzer does with a run that failed: once for each different failure
  * it is told, run again three times, written down, and shrunk.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,38 @@ static char *artifact_path(const struct fuzz *f, const struct failure *failure,
                                name);
     }
     return g_strdup_printf("%s%s-%s", prefix ? prefix : "./", word, name);
+}
+
+/*
+ * What is found after hours is not to be lost for want of a directory: those
+ * that findings go to are made before anything is run.
+ */
+bool fuzz_make_directories(const struct fuzz_flags *flags, GError **error)
+{
+    const struct {
+        const char *name, *value;
+    } paths[] = {
+        {"artifact_prefix", flags->artifact_prefix},
+        {"exact_artifact_path", flags->exact_artifact_path},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+        const char *slash =
+            paths[i].value ? strrchr(paths[i].value, '/') : NULL;
+        g_autofree char *dir =
+            slash
+                ? g_strndup(paths[i].value, (gsize)(slash - paths[i].value) + 1)
+                : NULL;
+
+        if (dir && g_mkdir_with_parents(dir, 0777) != 0) {
+            g_set_error(error, VM_ERROR, VM_ERROR_ENVIRONMENT,
+                        "-%s is '%s', but the directory cannot be made: %s; "
+                        "choose one that can be written to",
+                        paths[i].name, paths[i].value, g_strerror(errno));
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Writes the schedule; the path to be freed, or NULL and error. */
@@ -176,13 +209,14 @@ static void print_shrunk(const struct minimize_result *r)
 
 /* --- a finding --- */
 
+/* path: where its schedule is; NULL: nowhere. */
 static void print_finding(struct fuzz *f, const struct failure *failure,
-                          const struct fuzz_run *run)
+                          const struct fuzz_run *run, const char *path)
 {
     g_autofree char *text = failure_text(failure);
 
     printf("==SHOOTDOWN: %s: %s\n", failure_kind(failure), text);
-    fuzz_target_report(f->target, stdout);
+    fuzz_target_report(f->target, path, stdout);
     printf("execution %" PRIu64 " of seed %" PRIu64 ": %" PRIu64
            " preemptions, %" PRIu64 " steps, %" PRIu64 " choices\n",
            f->number, f->flags->seed, run->result.preemptions,
@@ -229,19 +263,14 @@ static void run_command(const char *command, const char *path)
     }
 }
 
-static bool write_and_shrink(struct fuzz *f, struct schedule **schedule,
-                             const struct failure *failure, GError **error)
+static bool shrink_and_write(struct fuzz *f, struct schedule **schedule,
+                             const struct failure *failure, const char *path,
+                             GError **error)
 {
-    g_autofree char *small_path = NULL;
+    g_autofree char *small_path = NULL, *word = NULL;
     struct minimize_result result;
-    g_autofree char *path =
-        write_artifact(f, *schedule, failure, failure_kind(failure),
-                       f->flags->exact_artifact_path, NULL, error);
-    const char *dash = path ? strrchr(path, '-') : NULL;
+    const char *dash = strrchr(path, '-');
 
-    if (!path) {
-        return false;
-    }
     printf("artifact_prefix='%s'; Test unit written to %s\n",
            f->flags->artifact_prefix ? f->flags->artifact_prefix : "./", path);
     if (f->flags->minimize_runs && failure->outcome != VM_OUTCOME_TIMEOUT &&
@@ -256,7 +285,8 @@ static bool write_and_shrink(struct fuzz *f, struct schedule **schedule,
             printf("Small one written to %s\n", small_path);
         }
     }
-    printf("Again: shootdown replay %s\n", small_path ? small_path : path);
+    word = vm_config_word(small_path ? small_path : path);
+    printf("Again: shootdown replay %s\n", word);
     if (f->flags->on_bug) {
         run_command(f->flags->on_bug, path);
     }
@@ -267,6 +297,7 @@ bool fuzz_finding(struct fuzz *f, const struct fuzz_run *run, GError **error)
 {
     struct failure failure = run->failure;
     struct schedule *schedule;
+    g_autofree char *path = NULL;
     int64_t now = g_get_monotonic_time();
 
     if (is_known(f, &failure)) {
@@ -274,12 +305,16 @@ bool fuzz_finding(struct fuzz *f, const struct fuzz_run *run, GError **error)
     }
     fuzz_target_set_seed(f->target, f->flags->seed + f->number);
     schedule = fuzz_target_schedule(f->target);
-    print_finding(f, &failure, run);
+    path = write_artifact(f, schedule, &failure, failure_kind(&failure),
+                          f->flags->exact_artifact_path, NULL, error);
+    print_finding(f, &failure, run, path);
     f->wanted = &failure;
     if (failure.outcome != VM_OUTCOME_TIMEOUT) {
         check_stability(f, schedule, &failure);
     }
-    (void)write_and_shrink(f, &schedule, &failure, error);
+    if (path) {
+        (void)shrink_and_write(f, &schedule, &failure, path, error);
+    }
     f->wanted = NULL;
     (void)fflush(stdout);
     g_array_append_val(f->found, failure);
@@ -295,7 +330,7 @@ bool fuzz_finding(struct fuzz *f, const struct fuzz_run *run, GError **error)
 
 void fuzz_tell(struct fuzz *f, const struct fuzz_run *run)
 {
-    print_finding(f, &run->failure, run);
+    print_finding(f, &run->failure, run, NULL);
     if (!is_known(f, &run->failure)) {
         g_array_append_val(f->found, run->failure);
         f->hangs += is_hang(&run->failure);
@@ -327,7 +362,7 @@ bool fuzz_minimize_file(struct fuzz *f, const char *path, GError **error)
                     path);
         return false;
     }
-    print_finding(f, &run.failure, &run);
+    print_finding(f, &run.failure, &run, NULL);
     schedule = fuzz_target_schedule(f->target);
     f->wanted = &run.failure;
     ok = shrink(f, &schedule, &run.failure,
@@ -346,8 +381,10 @@ bool fuzz_minimize_file(struct fuzz *f, const char *path, GError **error)
                     "%s does not fail in the same way twice", path);
     }
     if (ok) {
+        g_autofree char *word = vm_config_word(out);
+
         printf("Small one written to %s\nAgain: shootdown replay %s\n", out,
-               out);
+               word);
         g_array_append_val(f->found, run.failure);
         f->hangs += is_hang(&run.failure);
     }

@@ -212,7 +212,7 @@ void fuzz_target_set_seed(struct fuzz_target *t, uint64_t seed)
     t->execution->seed = seed;
 }
 
-void fuzz_target_report(struct fuzz_target *t, FILE *out)
+void fuzz_target_report(struct fuzz_target *t, const char *path, FILE *out)
 {
     const struct ledger_telling telling = {.config = t->config,
                                            .symbols = t->symbols};
@@ -226,7 +226,11 @@ void fuzz_target_report(struct fuzz_target *t, FILE *out)
         (void)ledger_findings_retell(findings, t->config, NULL);
     }
     for (unsigned i = 0; i < ledger_findings_count(findings); i++) {
-        ledger_finding_print(ledger_findings_at(findings, i), &telling, out);
+        struct ledger_finding *f = ledger_findings_at(findings, i);
+
+        g_free(f->schedule_path);
+        f->schedule_path = g_strdup(path);
+        ledger_finding_print(f, &telling, out);
     }
 }
 

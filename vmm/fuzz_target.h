@@ -90,8 +90,13 @@ struct fuzz_cover *fuzz_target_cover(struct fuzz_target *target);
 struct schedule *fuzz_target_schedule(struct fuzz_target *target);
 /* seed: what the schedule's run line says from now on. */
 void fuzz_target_set_seed(struct fuzz_target *target, uint64_t seed);
-/* What the ledger has to say of the last run; nothing if it is content. */
-void fuzz_target_report(struct fuzz_target *target, FILE *out);
+/*
+ * What the ledger has to say of the last run; nothing if it is content. path:
+ * where its schedule is, for the line that shows it again; NULL: in no file,
+ * the line has all of it.
+ */
+void fuzz_target_report(struct fuzz_target *target, const char *path,
+                        FILE *out);
 /* Choices of the last run that were not 0: struct choice_entry. Borrowed. */
 const GArray *fuzz_target_entries(const struct fuzz_target *target);
 const struct vm_config *fuzz_target_of(const struct fuzz_target *target);

@@ -44,9 +44,26 @@ static void rule_off(const struct page *p)
     fprintf(p->out, "%s\n", line);
 }
 
+/* Up to the blank that ends a word; in a command none in quotes does. */
+static unsigned word_length(const char *text, bool is_command)
+{
+    bool is_quoted = false;
+    unsigned n = 0;
+
+    for (; text[n] && (is_quoted || text[n] != ' '); n++) {
+        if (is_command && text[n] == '\'') {
+            is_quoted = !is_quoted;
+        } else if (is_command && !is_quoted && text[n] == '\\' && text[n + 1]) {
+            n++;
+        }
+    }
+    return n;
+}
+
 /*
  * Words up to the last column, the rest indented below; the words of `text`
- * are never cut. tail: what a line that goes on ends with.
+ * are never cut. tail: what a line that goes on ends with, if it is a command;
+ * otherwise "".
  */
 static void wrap(const struct page *p, unsigned column, unsigned indent,
                  const char *text, const char *tail)
@@ -54,7 +71,7 @@ static void wrap(const struct page *p, unsigned column, unsigned indent,
     unsigned room = (unsigned)strlen(tail);
 
     while (*text) {
-        unsigned n = (unsigned)strcspn(text, " ");
+        unsigned n = word_length(text, tail[0] != '\0');
 
         if (column > indent && column + 1 + n + room > COLUMNS) {
             fprintf(p->out, "%s\n%*s", tail, (int)indent, "");

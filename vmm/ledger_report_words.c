@@ -349,14 +349,16 @@ const char *ledger_fix_text(const struct ledger_violation *v, bool is_ipi)
 char *ledger_again_text(const struct ledger_finding *f,
                         const struct vm_config *config)
 {
-    g_autofree char *run = NULL;
+    g_autofree char *run = NULL, *path = NULL, *packed = NULL;
     const char *line;
 
     if (f->schedule_path) {
-        return g_strdup_printf("shootdown replay %s", f->schedule_path);
+        path = vm_config_word(f->schedule_path);
+        return g_strdup_printf("shootdown replay %s", path);
     }
     if (f->schedule && f->run == 0) { /* of bytes: no seed has it */
-        return g_strdup("shootdown replay, with the schedule of this finding");
+        packed = schedule_to_line(f->schedule);
+        return g_strdup_printf("shootdown replay %s", packed);
     }
     if (f->schedule && (line = schedule_get(f->schedule, "run")) != NULL) {
         return g_strdup_printf("shootdown run %s", line);

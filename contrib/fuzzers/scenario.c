@@ -40,15 +40,19 @@ struct fuzz_target *scenario_open(const char *program, int argc,
 static void tell(struct fuzz_target *target, const struct fuzz_run *run)
 {
     char *text = failure_text(&run->failure);
-    struct schedule *schedule = fuzz_target_schedule(target);
-    char *line = schedule_to_line(schedule);
 
     fprintf(stderr, "shootdown: %s: %s\n", failure_kind(&run->failure), text);
-    fuzz_target_report(target, stderr);
-    fprintf(stderr, "to see it again:\n  shootdown replay %s\n", line);
-    g_free(line);
-    schedule_free(schedule);
     g_free(text);
+    fuzz_target_report(target, NULL, stderr);
+    if (run->failure.outcome != VM_OUTCOME_VIOLATION) {
+        /* The ledger's report has this line already. */
+        struct schedule *schedule = fuzz_target_schedule(target);
+        char *line = schedule_to_line(schedule);
+
+        fprintf(stderr, "to see it again:\n  shootdown replay %s\n", line);
+        g_free(line);
+        schedule_free(schedule);
+    }
 }
 
 void scenario_run(struct fuzz_target *target, const uint8_t *bytes,

@@ -54,6 +54,19 @@ def sha1_of(path):
         return hashlib.sha1(file.read()).hexdigest()
 
 
+def paste(text, cwd):
+    """What the report says shows it again, by a shell; the words, too."""
+    at = re.search(r"^again +((?:.*\\\n)*.*)$", text, re.M)
+    line = at[1] if at else "false # no line"
+    done = subprocess.run(
+        ["bash", "-c", 'shootdown() { "$0" "$@"; }\n' + line, SHOOTDOWN],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, cwd=cwd, timeout=100 * SCALE, check=False)
+    expect(done.returncode == 77,
+           f"{line}\n{done.returncode}: {done.stdout.decode()[-1000:]}")
+    return line
+
+
 def part_finds(folder):
     """Planted bugs from cold, with what they leave."""
     for words, rules in ((RACE + ["--bug", "free-before-flush"], "S1"),
@@ -76,9 +89,11 @@ def part_finds(folder):
         expect(int(counts[1]) <= int(counts[3]), text)
         expect(sha1_of(os.path.join(folder, found[1])) == found[2],
                f"{found[1]} is not named by its contents")
+        expect(found[1] in paste(text, folder), "again is another file")
         for path in (found[1], small[1]):
             call("replay", "--quiet", path, status=77, cwd=folder)
-            fuzz(*words, path, status=77, cwd=folder)
+            text = fuzz(*words, path, status=77, cwd=folder)[1]
+        paste(text, folder)  # a line that needs no file
         call("minimize", "--quiet", "--max-runs", "20", found[1], status=0,
              cwd=folder)
         fuzz(*words, "-minimize_crash=1", "-runs=10",
@@ -165,14 +180,15 @@ def part_goes_on(folder):
     """One file for each kind, however often it is found."""
     _, text = fuzz(*RACE, "--bug", "local-instead-of-broadcast,free-before-flush",
                    "-seed=2", "-runs=60", "-keep_going=1", "-minimize_runs=0",
-                   "-error_exitcode=33", "-artifact_prefix=x-",
+                   "-error_exitcode=33", "-artifact_prefix=a b/x-",
                    "-on_bug=cp \"$1\" copied", status=33, cwd=folder)
     told = re.findall(r"^==SHOOTDOWN: .*", text, re.M)
-    files = [name for name in os.listdir(folder) if name != "copied"]
+    paste(text, folder)
+    files = os.listdir(os.path.join(folder, "a b"))
     expect(len(told) == len(files) >= 2 and
            all(re.match("x-(stale|lost)-", name) for name in files),
            f"{told}, {files}")
-    expect(len({sha1_of(os.path.join(folder, name)) for name in files}) ==
+    expect(len({sha1_of(os.path.join(folder, "a b", name)) for name in files}) ==
            len(files), "two files are the same")
     expect(os.path.exists(os.path.join(folder, "copied")), text)
     print(*told, sep="\n")
@@ -211,6 +227,10 @@ def part_refuses(folder):
                text.count("\n") == 1, f"{words}: {text}")
     expect("WORKLOAD" not in fuzz(status=1)[1], "no target")
     fuzz("no_such_target", status=1, cwd=folder)
+    for flag in ("-artifact_prefix", "-exact_artifact_path"):
+        text = fuzz("reclaim_race", f"{flag}=/dev/null/x/y", status=2,
+                    cwd=folder)[1]
+        expect(f"{flag} is '/dev/null/x/y', but" in text, text)
     # A program without a scenario's beginning.
     text = fuzz("hello", "--mem", "32M", status=2, cwd=folder)[1]
     expect("never wrote the mark" in text, text)
