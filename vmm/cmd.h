@@ -37,6 +37,7 @@ struct run {
     struct vm_totals totals;
     struct session session;           /* deterministic engines */
     uint64_t violations;              /* of the ledger */
+    uint64_t windows;                 /* that it counted, docs/decisions/0007 */
     struct ledger_findings *findings; /* or NULL */
     const char *replayed; /* what `replay` was given; borrowed, or NULL */
 };

@@ -265,6 +265,12 @@ int run_report(const struct vm_config *config, const struct run *run)
 
         fprintf(stderr, "%s%s", run->totals.console_midline ? "\n" : "",
                 summary);
+        if (run->windows) {
+            fprintf(stderr,
+                    "%" PRIu64 " page%s came back before the old translation "
+                    "was gone: counted, no violation\n",
+                    run->windows, run->windows == 1 ? "" : "s");
+        }
     }
     if (config->stats_path &&
         !stats_write(&run->totals, run->symbols, config->stats_path, &error)) {

@@ -128,6 +128,7 @@ bool run_machine(const struct vm_config *config, const struct schedule *replay,
     plugins_free(tools.plugins);
     out_run->violations =
         ledger_watch_report(tools.ledger, config->verbose, stderr);
+    out_run->windows = ledger_watch_windows(tools.ledger);
     out_run->findings = ledger_watch_take_findings(tools.ledger);
     ledger_watch_free(tools.ledger);
     return ok;

@@ -184,8 +184,7 @@ const struct execution_result *execution_run(struct execution *e,
         .virtual_ns = det_time_ns(vm->det),
     };
     if (violation) {
-        r->violation = (struct ledger_site){
-            violation->rule, violation->break_pc, violation->now_pc};
+        r->violation = ledger_site_of(violation);
     }
     return r;
 }
@@ -222,10 +221,7 @@ void execution_without(const struct schedule *schedule,
 
 static bool is_site(void *opaque, const struct ledger_site *site)
 {
-    const struct ledger_site *wanted = opaque;
-
-    return site->rule == wanted->rule && site->break_pc == wanted->break_pc &&
-           site->now_pc == wanted->now_pc;
+    return ledger_site_is_same(opaque, site);
 }
 
 bool execution_stop_like(struct vm *vm, const struct schedule *schedule)

@@ -57,9 +57,7 @@ bool failure_is_same(const struct failure *a, const struct failure *b)
     case VM_OUTCOME_FINDING:
         return a->finding == b->finding;
     case VM_OUTCOME_VIOLATION:
-        return a->violation.rule == b->violation.rule &&
-               a->violation.break_pc == b->violation.break_pc &&
-               a->violation.now_pc == b->violation.now_pc;
+        return ledger_site_is_same(&a->violation, &b->violation);
     default:
         return true;
     }

@@ -114,7 +114,7 @@ bool ledger_finding_is(const struct ledger_finding *f,
                        const struct ledger_violation *v)
 {
     return f->first.rule == v->rule && f->first.break_pc == v->break_pc &&
-           f->first.now_pc == v->now_pc &&
+           f->first.now_pc == v->now_pc && f->first.op == v->op &&
            ledger_cause(f->first.step) == ledger_cause(v->step);
 }
 

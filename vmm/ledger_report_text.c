@@ -13,6 +13,7 @@
 #include "insn/disas.h"
 #include "mmu/desc.h"
 #include "mmu/names.h"
+#include "obs/stats.h"
 #include "obs/symbols.h"
 
 #define COLUMNS 79u
@@ -115,6 +116,31 @@ static const char *name(const struct page *p, uint64_t pc, char buf[128])
 
 /* --- parts --- */
 
+/*
+ * What was relied on too early. The end of an operation is often told by a
+ * function that all operations share, so that its kind and the caller say more.
+ */
+static void print_deed(const struct page *p)
+{
+    const struct ledger_violation *v = &p->f->first;
+    const char *deed = ledger_place_deed(p->f, LEDGER_PLACE_CONTRACT);
+    uint64_t call[LEDGER_CHAIN_MAX];
+    char buf[128];
+
+    if (v->rule != LEDGER_RETURN) {
+        fprintf(p->out, "  %s by vCPU %u in %s\n", deed, v->now_vcpu,
+                name(p, v->now_pc, buf));
+        return;
+    }
+    fprintf(p->out, "  %s %s by vCPU %u in %s", op_kind_name(v->op), deed,
+            v->now_vcpu, name(p, v->now_pc, buf));
+    if (ledger_place_calls(&p->f->site[LEDGER_PLACE_CONTRACT], p->t->symbols,
+                           call)) {
+        fprintf(p->out, ",\n    called from %s", name(p, call[0], buf));
+    }
+    fputc('\n', p->out);
+}
+
 /* The lines that say it all. */
 static void print_title(const struct page *p)
 {
@@ -138,9 +164,7 @@ static void print_title(const struct page *p)
     fprintf(p->out, "%s\n", colour(p, OFF));
     fprintf(p->out, "  %s,\n  and %s.\n", ledger_rule_text(v->rule),
             ledger_step_text(v->step));
-    fprintf(p->out, "  %s by vCPU %u in %s\n",
-            ledger_place_deed(f, LEDGER_PLACE_CONTRACT), v->now_vcpu,
-            name(p, v->now_pc, buf));
+    print_deed(p);
     if (was->is_known) {
         fprintf(p->out, "  %s by vCPU %u in %s\n",
                 ledger_place_deed(f, LEDGER_PLACE_STORE), v->break_vcpu,

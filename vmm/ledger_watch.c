@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "abi/annot.h"
 #include "execution.h"
 #include "ledger_feed.h"
+#include "obs/stats.h"
 #include "vm_priv.h"
 
 struct ledger_watch {
@@ -72,7 +74,7 @@ static void look_for_late(struct ledger_watch *watch)
 static void end_run(struct ledger_watch *watch,
                     const struct ledger_violation *v)
 {
-    const struct ledger_site site = {v->rule, v->break_pc, v->now_pc};
+    const struct ledger_site site = ledger_site_of(v);
 
     const struct execution *e = watch->vm ? watch->vm->execution : NULL;
 
@@ -250,18 +252,47 @@ void ledger_watch_forget(struct ledger_watch *watch)
     }
 }
 
+struct ledger_site ledger_site_of(const struct ledger_violation *v)
+{
+    return (struct ledger_site){
+        v->rule, v->break_pc, v->now_pc,
+        v->rule == LEDGER_RETURN && v->op < ANNOT_OPS ? v->op : 0};
+}
+
+bool ledger_site_is_same(const struct ledger_site *a,
+                         const struct ledger_site *b)
+{
+    return a->rule == b->rule && a->break_pc == b->break_pc &&
+           a->now_pc == b->now_pc && (a->op == b->op || !a->op || !b->op);
+}
+
 char *ledger_site_text(const struct ledger_site *site)
 {
-    return g_strdup_printf("%s 0x%" PRIx64 " 0x%" PRIx64,
+    return g_strdup_printf("%s 0x%" PRIx64 " 0x%" PRIx64 "%s%s",
                            ledger_rule_name(site->rule), site->break_pc,
-                           site->now_pc);
+                           site->now_pc, site->op ? " " : "",
+                           site->op ? op_kind_name(site->op) : "");
+}
+
+/* The kind of that name, or 0. */
+static unsigned op_named(const char *name)
+{
+    unsigned op = ANNOT_OPS - 1;
+
+    while (op && strcmp(op_kind_name(op), name) != 0) {
+        op--;
+    }
+    return op;
 }
 
 bool ledger_site_parse(const char *text, struct ledger_site *out)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
 
-    if (g_strv_length(words) != 3) {
+    unsigned count = g_strv_length(words);
+    unsigned op = count == 4 ? op_named(words[3]) : 0;
+
+    if (count != 3 && !op) {
         return false;
     }
     for (unsigned rule = 0; rule < LEDGER_RULES; rule++) {
@@ -270,6 +301,7 @@ bool ledger_site_parse(const char *text, struct ledger_site *out)
                 .rule = (enum ledger_rule)rule,
                 .break_pc = g_ascii_strtoull(words[1], NULL, 0),
                 .now_pc = g_ascii_strtoull(words[2], NULL, 0),
+                .op = op,
             };
             return true;
         }
@@ -322,14 +354,18 @@ uint64_t ledger_watch_report(const struct ledger_watch *watch, bool verbose,
                 " of them cleanly, %" PRIu64 " made, %" PRIu64 " violations\n",
                 name, counts.breaks, counts.closed, counts.makes,
                 counts.violations);
-        if (counts.windows) {
-            fprintf(out,
-                    "shootdown: %s: %" PRIu64 " pages came back in another "
-                    "frame before the old one was gone\n",
-                    name, counts.windows);
-        }
     }
     return counts.violations;
+}
+
+uint64_t ledger_watch_windows(const struct ledger_watch *watch)
+{
+    struct ledger_counts counts = {0};
+
+    if (watch) {
+        ledger_count(watch->ledger, &counts);
+    }
+    return counts.windows;
 }
 
 void ledger_watch_free(struct ledger_watch *watch)

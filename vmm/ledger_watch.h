@@ -53,11 +53,19 @@ bool ledger_watch_wants_returns(const struct ledger_watch *watch);
 void ledger_watch_returned(struct ledger_watch *watch, unsigned vcpu,
                            unsigned el);
 
-/* What tells one violation from another: the rule and the two places. */
+/*
+ * What tells one violation from another: the rule and the two places, and for
+ * S2 the kind of the operation, whose ends are often told at one place.
+ */
 struct ledger_site {
     enum ledger_rule rule;
     uint64_t break_pc, now_pc;
+    unsigned op; /* S2: ANNOT_OP_*; 0: another rule, or it is not said */
 };
+
+struct ledger_site ledger_site_of(const struct ledger_violation *violation);
+bool ledger_site_is_same(const struct ledger_site *a,
+                         const struct ledger_site *b);
 
 /*
  * --ledger stop: whether a violation at this site ends the run. Until this is
@@ -75,7 +83,8 @@ const struct ledger_violation *ledger_watch_stopped(struct ledger_watch *watch);
 /* What was found so far is not reported. */
 void ledger_watch_forget(struct ledger_watch *watch);
 
-/* "freed 0x... 0x...", as the header of a schedule has it; g_free() it. */
+/* "freed 0x... 0x... [munmap]", as the header of a schedule has it; g_free()
+ * it. */
 char *ledger_site_text(const struct ledger_site *site);
 bool ledger_site_parse(const char *text, struct ledger_site *out);
 
@@ -93,6 +102,11 @@ struct ledger_findings *ledger_watch_take_findings(struct ledger_watch *watch);
  */
 uint64_t ledger_watch_report(const struct ledger_watch *watch, bool verbose,
                              FILE *out);
+/*
+ * Pages that came back in another frame while the old translation was still
+ * owed for: no violation (docs/decisions/0007). NULL watch: 0.
+ */
+uint64_t ledger_watch_windows(const struct ledger_watch *watch);
 void ledger_watch_free(struct ledger_watch *watch);
 
 #endif

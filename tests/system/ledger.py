@@ -36,7 +36,9 @@ RUNS = (
      [("S4 (S6) read", "swap_write"), ("S1 (S6) freed", "make_free")]),
     ("drained by the wrong CPU",
      ["drain_race", *SHORT, *DRAIN, "--drain", "dsb"],
-     [("S2 (S5) returned", "annot_op_end_slow")]),
+     [("S2 (S5) returned", "annot_op_end_slow"),
+      ("S2 (S5) returned", "madvise_other ended by vCPU 1"),
+      ("S2 (S5) returned", "called from sys_madvise")]),
     ("drained by a flush of the mm",
      ["drain_race", *SHORT, *DRAIN, "--drain", "mm"], []),
 )
@@ -73,7 +75,7 @@ def check_run(title, options, told):
         problems.append(f"{title}: status {status}\n{err[:1500]}")
     for rule, culprit in told:
         at = err.find(f"ledger: {rule}:")
-        if at < 0 or culprit + "+" not in err[at:at + 800]:
+        if at < 0 or culprit not in err[at:at + 800]:
             problems.append(f"{title}: not told: {rule} by {culprit}\n"
                             f"{err[:1500]}")
 
