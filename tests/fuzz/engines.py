@@ -119,7 +119,8 @@ def main():
         if not found:
             fail(f"--drain dsb: nothing found in {runs} runs", text)
         text = engine.again(found[0], options)
-        line = re.search(r"^  shootdown replay (sd1:\w+)$", text, re.M)
+        line = re.search(r"^again +shootdown replay(?: \\\n)? *"
+                         r"(sd1:\w+)$", text, re.M)
         if not line or "S2 (S5)" not in text:
             fail(f"{os.path.basename(found[0])} does not show it again", text)
         status, text = run([o.shootdown, "replay", line[1]])
