@@ -81,6 +81,8 @@ section folders
 mkdir -p p/q/r; echo deep >p/q/r/file; cp p/q/r/file copy; mv copy moved
 ln -s p/q/r/file link; cat link; readlink link; cat moved
 find p | sort; ls p/q; (cd p/q && pwd | sed "s,.*/p,p,"); rm -r p; ls
+echo once >h; ln h h2; ln h2 h3; stat -c %h h3; echo more >>h3; rm h; cat h2
+find . -samefile h2 | sort; mv h3 h2; stat -c %h h2 h3; rm -f h2 h3
 echo p/q/r | xargs -n1 basename; seq 1 6 | xargs -n 3 echo
 chmod 600 moved; ls -l moved | cut -c1-10; rm -f moved link
 printf '#!/bin/sh\necho "script $0 $#" | sed "s,/.*/,,"\nexit 3\n' >s.sh
