@@ -291,6 +291,10 @@ static void parse_options(int argc, char **argv, struct options *opt)
     int c;
 
     *opt = (struct options){.rounds = 50, .pages = 256};
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        usage(stdout);
+        exit(0);
+    }
     while ((c = getopt(argc, argv, "k:p:t:vqh")) != -1) {
         switch (c) {
         case 'k':
@@ -364,7 +368,7 @@ int main(int argc, char **argv)
         status = 1;
     }
     printf("swap_bench: elapsed %llu us, madvise %llu us in %lu calls of %lu "
-           "pages, %lu threads, checksum %s\n",
+           "pages,\n  %lu threads, checksum %s\n",
            (unsigned long long)result.elapsed_ns / 1000,
            (unsigned long long)result.madvise_ns / 1000, opt.rounds, opt.pages,
            opt.threads, result.bad_rounds == 0 ? "ok" : "WRONG");
