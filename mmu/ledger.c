@@ -577,10 +577,10 @@ void ledger_dsb(struct ledger *l, unsigned vcpu, uint64_t pc,
         if (mask) {
             ledger_record_over(l, r, vcpu, mask);
         }
-        changed |= !r->holders;
         if (!r->visible) {
             show_store(r, vcpu, dsb);
         }
+        changed |= !r->holders;
     }
     if (changed || l->s.late) {
         ledger_sweep(l);

@@ -384,8 +384,8 @@ void ledger_record_emptied(struct ledger *l, unsigned by, gpa_t root,
 /* Nothing of the record, or below it, is left anywhere. */
 static bool is_clean(struct ledger *l, const struct ledger_record *r)
 {
-    if (r->holders) {
-        return false;
+    if (r->holders || (l->full && !r->visible)) {
+        return false; /* who loads the root before it shows will have it */
     }
     for (unsigned i = 0; r->table && i < r->olds; i++) {
         const struct ledger_table *child =

@@ -5,10 +5,11 @@
  * (asid_bits=3).
  *
  *   -o rollover  reclaim on CPU 0 takes a page of a process away, while on CPU
- *                1 others use the ASIDs up until the process comes back and
- * gets another one -o switch    processes take turns on each of three CPUs, so
- * that ASIDs are always too few -o exit      address spaces end, and others
- * begin (asid_free=on)
+ *                1 others use the ASIDs up, one after the other, until the
+ *                process comes back and gets another one
+ *   -o switch    processes take turns on each of three CPUs, so that ASIDs are
+ *                always too few
+ *   -o exit      address spaces end, and others begin (asid_free=on)
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -38,7 +39,8 @@ static struct {
 /* In memory that all processes share. */
 static struct {
     struct scenario_step main, victim;
-    _Atomic uint32_t turn_of_victim;
+    _Atomic uint32_t turn[MAX_RING + 1]; /* rollover; the last is the victim */
+    _Atomic uint32_t over;
     struct scenario_step member[RINGS][MAX_RING];
     struct {
         _Atomic uint32_t turns;
@@ -53,9 +55,23 @@ static bool has_turned(unsigned ring)
     return atomic_load(&steps->ring[ring].turns) >= opt.turns;
 }
 
-static void wait_over(int crowded)
+static void wait_over(void)
 {
-    scenario_wait(&steps->main, STEP_OVER, crowded);
+    scenario_wait(&steps->main, STEP_OVER, 0);
+    _exit(0);
+}
+
+/*
+ * Each sleeps until its turn comes, and wakes the next. To poll would tell the
+ * machine that this CPU waits, and another one would run.
+ */
+static void take_one_turn(unsigned ring, unsigned index)
+{
+    (void)pin_to_cpu(ring);
+    scenario_arrive(&steps->member[ring][index], STEP_READY);
+    shared_wait(&steps->turn[index], 1);
+    shared_set(&steps->turn[index + 1], 1);
+    shared_wait(&steps->over, 1);
     _exit(0);
 }
 
@@ -74,10 +90,7 @@ static void take_turns(unsigned ring, unsigned index)
         atomic_fetch_add(&steps->ring[ring].turns, 1);
         sched_yield();
     }
-    if (opt.mode == MODE_ROLLOVER) {
-        shared_set(&steps->turn_of_victim, 1);
-    }
-    wait_over(opt.mode == MODE_ROLLOVER);
+    wait_over();
 }
 
 /* Sleeps while its page is taken away, until its turn comes. */
@@ -90,9 +103,10 @@ static void victim_main(unsigned ring)
     memory_write(page, 1, 1);
     (void)memory_join("");
     scenario_arrive(&steps->victim, STEP_READY);
-    shared_wait(&steps->turn_of_victim, 1);
+    shared_wait(&steps->turn[opt.ring], 1);
     scenario_arrive(&steps->victim, STEP_BACK);
-    wait_over(0);
+    shared_wait(&steps->over, 1);
+    _exit(0);
 }
 
 /* True in the child. */
@@ -128,13 +142,18 @@ static void rollover(void)
         victim_main(1);
     }
     scenario_wait(&steps->victim, STEP_READY, 0);
-    start_ring(1);
+    for (unsigned i = 0; i < opt.ring; i++) {
+        if (child()) {
+            take_one_turn(1, i);
+        }
+        scenario_wait(&steps->member[1][i], STEP_READY, 0);
+    }
     scenario_mark(ANNOT_MARK_BEGIN);
-    scenario_arrive(&steps->main, STEP_GO);
+    shared_set(&steps->turn[0], 1);
     (void)memory_reclaim(GROUP, 1);
     scenario_wait(&steps->victim, STEP_BACK, 0);
-    scenario_arrive(&steps->main, STEP_OVER);
     scenario_mark(ANNOT_MARK_END);
+    shared_set(&steps->over, 1);
 }
 
 static void take_turns_all(void)
@@ -179,7 +198,7 @@ static void usage(FILE *to)
         "  -o  rollover (default) under a TLB flush, switch on three CPUs,\n"
         "      or exit, which gives the number back\n"
         "  -n  processes that take turns on a CPU, default 8, at most 16\n"
-        "  -t  how many turns, or for exit how many lives, default 8\n");
+        "  -t  how many turns of switch, or lives of exit, default 8\n");
 }
 
 static bool parse_mode(const char *text)
