@@ -145,6 +145,34 @@ static void free_block(struct gather *g, uint64_t va, uint64_t end)
     spin_unlock(ptl);
 }
 
+/*
+ * After the gather's flush: from here a write makes these dirty again. Told
+ * now, since what was stored through an old entry until then is lost by right.
+ */
+static void tell_clean(struct mm *mm, uint64_t va, uint64_t end)
+{
+    while (annot_listens && va < end) {
+        uint64_t stop = pt_block_end(va, end);
+        struct spinlock *ptl;
+        pte_t *p = pt_walk(mm, va, &ptl);
+
+        if (p != NULL) {
+            spin_lock(ptl);
+            for (; va < stop; va += PAGE_SIZE, p++) {
+                pte_t pte = pte_read(p);
+
+                if (pte_present(pte) && !(pte & PTE_SPECIAL) &&
+                    !pte_dirty(pte) && page_is_lazyfree(pte_page(pte))) {
+                    annot_frame(ANNOT_REG_FRAME_CLEAN,
+                                page_to_phys(pte_page(pte)), 0);
+                }
+            }
+            spin_unlock(ptl);
+        }
+        va = stop;
+    }
+}
+
 /* Makes the pages look old. */
 static void cold_block(struct gather *g, uint64_t va, uint64_t end)
 {
@@ -177,6 +205,7 @@ static void advise_blocks(struct vma *vma, uint64_t start, uint64_t end,
 {
     bool pageout = advice == MADV_PAGEOUT;
     bool young = !pageout || mm_like.pageout_young_flush;
+    uint64_t first = start;
     struct gather g;
 
     if (young) {
@@ -200,6 +229,9 @@ static void advise_blocks(struct vma *vma, uint64_t start, uint64_t end,
     }
     if (young) {
         gather_finish(&g);
+    }
+    if (advice == MADV_FREE) {
+        tell_clean(vma->mm, first, end);
     }
 }
 

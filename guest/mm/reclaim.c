@@ -82,6 +82,7 @@ static bool discard(struct page *page)
         return false;
     }
     page->mapping = NULL;
+    annot_frame(ANNOT_REG_FRAME_DROP, page_to_phys(page), 0);
     counter_inc(lazyfree_freed);
     return true;
 }
