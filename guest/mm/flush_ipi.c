@@ -12,8 +12,9 @@
  * flushes itself, or the flusher sees the CPU and sends it an SGI.
  *
  * mask=switch, as x86 up to Linux 6.13: a switch to another mm clears the CPU's
- * bit. mask=lazy: the bit stays, and goes when a flush of that mm reaches the
- * CPU; once a second a flush asks all of them for that ("trim").
+ * bit, here when the other root is loaded. mask=lazy: the bit stays, and goes
+ * when a flush of that mm reaches the CPU; once a second a flush asks all of
+ * them for that ("trim").
  *
  * tlb=invlpgb: the same bookkeeping, but what invalidates is a broadcast TLBI
  * that reaches every CPU whatever it has loaded, so that nobody has to catch
@@ -423,9 +424,6 @@ void flush_ipi_switch(struct tlb_cpu *tc, struct mm *next)
         &tc->loaded, bug_is(BUG_ipi_mid_switch) ? next : LOADED_MM_SWITCHING,
         memory_order_relaxed);
     atomic_store_explicit(&tc->is_lazy, false, memory_order_relaxed);
-    if (old != NULL && !mm_like.lazy_cpumask) {
-        cpumask_test_and_clear_atomic(&old->context.cpumask, cpu);
-    }
     if (!bug_is(BUG_root_before_mask)) {
         enter_mask(next, cpu);
     }
@@ -437,6 +435,13 @@ void flush_ipi_switch(struct tlb_cpu *tc, struct mm *next)
     }
     catch_up(tc, next, asid);
     flush_set_ttbr0(tc, next, asid);
+    /*
+     * Not before: until then walks may use the old tables, and who frees one of
+     * them asks only the CPUs in the mask.
+     */
+    if (old != NULL && !mm_like.lazy_cpumask) {
+        cpumask_test_and_clear_atomic(&old->context.cpumask, cpu);
+    }
     if (bug_is(BUG_root_before_mask)) {
         enter_mask(next, cpu);
     }

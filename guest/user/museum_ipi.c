@@ -7,6 +7,8 @@
  * asked, or does it find out for itself?
  *
  *   with -n  the thread has never been on CPU 1: it is moved there.
+ *   with -u  the pages go with their table, and the thread gives way to the
+ *            other process meanwhile: is CPU 1 asked until it has its root?
  *
  * For what a CPU must do first, and what last, when it loads a root.
  */
@@ -15,18 +17,17 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
+#include "memory.h"
 #include "scenario.h"
 #include "shared.h"
 
-#define PAGE 4096UL
-#define PAGE_WORDS (PAGE / 8)
 #define MAX_PAGES 64
 
 enum step { STEP_READY = 1, STEP_GO = 2, STEP_OVER = 3 };
 
 static struct {
     unsigned long pages;
-    bool new_cpu;
+    bool new_cpu, unmap;
 } opt = {.pages = 1};
 
 /* In memory that both processes share; each word has one writer. */
@@ -67,8 +68,10 @@ static void *reader_main(void *arg)
     scenario_arrive(&steps->reader, STEP_READY);
     scenario_wait(&steps->main, STEP_GO, 1);
     /* Who is at EL0 with the root loaded could use it: no need to. */
-    scenario_wait(&steps->main, STEP_OVER, 0);
-    look(true);
+    scenario_wait(&steps->main, STEP_OVER, opt.unmap);
+    if (!opt.unmap) {
+        look(true);
+    }
     scenario_arrive(&steps->reader, STEP_OVER);
     return arg;
 }
@@ -99,8 +102,9 @@ static void race(void)
         (void)sched_setaffinity(atomic_load(&reader_tid), sizeof(set), &set);
     }
     scenario_arrive(&steps->main, STEP_GO);
-    if (madvise((void *)(uintptr_t)memory, opt.pages * PAGE, MADV_DONTNEED) !=
-        0) {
+    if (opt.unmap) {
+        memory_unmap(memory, opt.pages);
+    } else if (memory_advise(memory, opt.pages, MADV_DONTNEED) != 0) {
         perror("museum_ipi: madvise");
         exit(1);
     }
@@ -111,9 +115,10 @@ static void race(void)
 
 static void usage(FILE *to)
 {
-    fprintf(to, "usage: museum_ipi [-n] [-p PAGES]\n"
+    fprintf(to, "usage: museum_ipi [-n | -u] [-p PAGES]\n"
                 "One CPU drops pages while another one switches to them.\n"
                 "  -n  to a thread that was never there; needs 2 CPUs\n"
+                "  -u  unmaps them, table and all, while it gives way\n"
                 "  -p  pages, default 1, at most 64\n");
 }
 
@@ -125,10 +130,13 @@ static void parse_options(int argc, char **argv)
         usage(stdout);
         exit(0);
     }
-    while ((c = getopt(argc, argv, "np:h")) != -1) {
+    while ((c = getopt(argc, argv, "nup:h")) != -1) {
         switch (c) {
         case 'n':
             opt.new_cpu = true;
+            break;
+        case 'u':
+            opt.unmap = true;
             break;
         case 'p':
             opt.pages = option_number("museum_ipi", 'p', optarg, 1);
@@ -161,9 +169,8 @@ int main(int argc, char **argv)
     if (other == 0) {
         other_main();
     }
-    memory = mmap(NULL, opt.pages * PAGE, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (other < 0 || memory == MAP_FAILED) {
+    memory = memory_map(opt.pages, 0, MAP_PRIVATE);
+    if (other < 0) {
         perror("museum_ipi");
         return 1;
     }
