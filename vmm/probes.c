@@ -202,7 +202,8 @@ static void fire(struct probes *probes, struct vcpu *vcpu, struct probe *p,
         break;
     case PROBE_OP_BEGIN:
     case PROBE_OP_END:
-        tell_op(vcpu, p, p->role == PROBE_OP_END, entry, 0, pc);
+        tell_op(vcpu, p, p->role == PROBE_OP_END, entry,
+                value_of(vcpu, &p->value[PROBE_TASK], entry), pc);
         break;
     case PROBE_WALK_BEGIN:
         event_emit(vcpu->events, vcpu->id, EVENT_soft_walk_begin, pc,

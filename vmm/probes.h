@@ -47,6 +47,7 @@ enum probe_key {
     PROBE_END,
     PROBE_PROMISE, /* ANNOT_PROMISE_* */
     PROBE_ROOT,    /* walks: of tables, physical */
+    PROBE_TASK,    /* op_begin, op_end: whose operation it is; 0: the vCPU's */
     PROBE_KEYS
 };
 

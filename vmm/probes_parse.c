@@ -17,8 +17,8 @@ static const char *const roles[PROBE_ROLES] = {
     "op",         "op_begin",    "op_end",   "walk_begin", "walk_end",
 };
 static const char *const keys[PROBE_KEYS] = {
-    "pa",   "virt",  "page", "order",   "bytes",
-    "kind", "start", "end",  "promise", "root",
+    "pa",    "virt", "page",    "order", "bytes", "kind",
+    "start", "end",  "promise", "root",  "task",
 };
 static const char *const promises[] = {"none", "nowrite", "noaccess"};
 
@@ -154,10 +154,11 @@ static unsigned keys_of(enum probe_role role)
 {
     switch (role) {
     case PROBE_OP:
-    case PROBE_OP_BEGIN:
         return KEYS_OP;
+    case PROBE_OP_BEGIN:
+        return KEYS_OP | KEY(PROBE_TASK);
     case PROBE_OP_END:
-        return KEY(PROBE_KIND);
+        return KEY(PROBE_KIND) | KEY(PROBE_TASK);
     case PROBE_WALK_BEGIN:
         return KEY(PROBE_ROOT);
     case PROBE_WALK_END:

@@ -239,7 +239,7 @@ WORDS = {
         18446744073709551615 0x 64M 2G 512 --""",
     "probes": """frame_free frame_alloc io_begin io_end copy_begin op op_begin
         op_end walk_begin walk_end exit pa= virt= page= order= bytes= kind=
-        start= end= promise= root= @entry linear pages base=* size= munmap
+        start= end= promise= root= task= @entry linear pages base=* size= munmap
         mprotect noaccess nowrite x0 x7 0x1000""",
     "litmus": """AArch64 P0 P1 exists ~exists forall locations filter fault
         (* *) { } ; | PTE( PA( pte_x TTD( oa: af: db: dbm: valid: el0: uint64_t

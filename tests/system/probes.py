@@ -76,6 +76,29 @@ def found(title, options, arguments=(), status=77):
     return told, err
 
 
+def check_tasks(path):
+    """Only the end of the same task's operation ends it.
+
+    The advice, x2, is another one for each of the scenario's threads.
+    """
+    with open(path, encoding="ascii") as file:
+        frames = [line for line in file if " op " not in line]
+    for end, status in (("x2@entry", 77), ("7", 0)):
+        tasks = f"{path}.tasks"
+        with open(tasks, "w", encoding="ascii") as file:
+            file.writelines(frames)
+            file.write("sys_madvise op_begin kind=madvise_other start=x0 "
+                       "bytes=x1 promise=noaccess task=x2\n"
+                       f"sys_madvise op_end exit kind=madvise_other "
+                       f"task={end}\n")
+        seen, err = found(f"drain, task={end}",
+                          DRAIN + ["--drain", "dsb", "--probes", tasks],
+                          (), status)
+        if (("S2", "S5", "try_to_unmap_one", "sys_madvise") in seen) != (
+                status == 77):
+            problems.append(f"task={end}: {seen}\n{err[:1000]}")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -96,6 +119,7 @@ def main():
         seen, _ = found("drain, probes", DRAIN + ["--drain", "dsb"] + probes)
         if ("S2", "S5", "try_to_unmap_one", "sys_madvise") not in seen:
             problems.append(f"drain: {seen}")
+        check_tasks(path)
         with open(path, "a", encoding="ascii") as file:
             file.write("no_such_function frame_free pa=x0\n")
         _, err = found("a wrong probe file", RACE + probes, (), 1)

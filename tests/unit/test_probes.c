@@ -74,6 +74,7 @@ static const struct {
     {"0x1000 op kind=mumap start=x0 end=x1", "1:16: 'mumap' is no value"},
     {"0x1000 op exit kind=1 start=x0 end=x1", "no 'exit'"},
     {"0x1000 op_end", "op_end needs kind="},
+    {"0x1000 op kind=1 start=x0 end=x1 task=x2", "1:34: 'task=x2' says"},
     {"0x1000 walk_begin", "walk_begin needs root="},
     {"0x1000 walk_end root=x0", "k.probes:1:17: 'root=x0' says nothing"},
     {"linear virt=1", "k.probes:1:1: linear needs virt= and pa="},
