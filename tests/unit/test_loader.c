@@ -1,137 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The loader: ELF and Image kernels, placement, and files that lie. Hostile
- * files are made by hand, and by random cuts and mutations from a seed that
- * is printed (SHOOTDOWN_TEST_SEED repeats it). Long because the makers of
- * good files are needed by every way of breaking them.
+ * The loader: ELF and Image kernels, placement, and files that lie, made by
+ * hand. test_loader_random.c has those that chance made.
  */
-#include <check.h>
-#include <elf.h>
+#include "loader_fixture.h"
+
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "abi/board.h"
 #include "dev/dev_error.h"
-#include "dev/loader.h"
-
-#define RAM_SIZE (8u << 20)
-#define GUARD 4096
-
-/* RAM with guard bytes on both sides, so that a write outside shows even
- * without a sanitizer. */
-static uint8_t *backing;
-static struct ram ram;
-
-static void setup(void)
-{
-    backing = g_malloc(RAM_SIZE + 2 * GUARD);
-    memset(backing, 0xa5, RAM_SIZE + 2 * GUARD);
-    ram = (struct ram){
-        .base = BOARD_RAM_BASE,
-        .size = RAM_SIZE,
-        .host = backing + GUARD,
-    };
-}
-
-static void teardown(void)
-{
-    for (unsigned i = 0; i < GUARD; i++) {
-        ck_assert_uint_eq(backing[i], 0xa5);
-        ck_assert_uint_eq(backing[GUARD + RAM_SIZE + i], 0xa5);
-    }
-    g_free(backing);
-}
-
-/* --- makers --- */
-
-#define CODE_SIZE 0x300
-#define SEGMENT_OFFSET 0x200
-
-/* Two segments: code at RAM base + 0x80000 (linked high), data with .bss at
- * + 0x90000. */
-struct elf_file {
-    Elf64_Ehdr header;
-    Elf64_Phdr phdr[3];
-    uint8_t
-        padding[SEGMENT_OFFSET - sizeof(Elf64_Ehdr) - 3 * sizeof(Elf64_Phdr)];
-    uint8_t code[CODE_SIZE];
-    uint8_t data[0x80];
-};
-
-static struct elf_file elf_make(void)
-{
-    struct elf_file f = {0};
-
-    memcpy(f.header.e_ident, ELFMAG, SELFMAG);
-    f.header.e_ident[EI_CLASS] = ELFCLASS64;
-    f.header.e_ident[EI_DATA] = ELFDATA2LSB;
-    f.header.e_ident[EI_VERSION] = EV_CURRENT;
-    f.header.e_type = ET_EXEC;
-    f.header.e_machine = EM_AARCH64;
-    f.header.e_version = EV_CURRENT;
-    f.header.e_entry = 0xffff000040080010ull;
-    f.header.e_phoff = offsetof(struct elf_file, phdr);
-    f.header.e_ehsize = sizeof(f.header);
-    f.header.e_phentsize = sizeof(f.phdr[0]);
-    f.header.e_phnum = 3;
-    f.phdr[0] = (Elf64_Phdr){
-        .p_type = PT_LOAD,
-        .p_flags = PF_R | PF_X,
-        .p_offset = offsetof(struct elf_file, code),
-        .p_vaddr = 0xffff000040080000ull,
-        .p_paddr = BOARD_RAM_BASE + 0x80000,
-        .p_filesz = CODE_SIZE,
-        .p_memsz = CODE_SIZE,
-    };
-    f.phdr[1] = (Elf64_Phdr){
-        .p_type = PT_LOAD,
-        .p_flags = PF_R | PF_W,
-        .p_offset = offsetof(struct elf_file, data),
-        .p_vaddr = 0xffff000040090000ull,
-        .p_paddr = BOARD_RAM_BASE + 0x90000,
-        .p_filesz = 0x80,
-        .p_memsz = 0x2000,
-    };
-    f.phdr[2] = (Elf64_Phdr){.p_type = PT_GNU_STACK};
-    memset(f.code, 0x11, sizeof(f.code));
-    memset(f.data, 0x22, sizeof(f.data));
-    return f;
-}
-
-#define IMAGE_FILE_SIZE 0x1000
-
-static void put64(uint8_t *at, uint64_t value)
-{
-    value = GUINT64_TO_LE(value);
-    memcpy(at, &value, 8);
-}
-
-static void image_make(uint8_t image[IMAGE_FILE_SIZE], uint64_t text_offset,
-                       uint64_t image_size, uint64_t flags)
-{
-    memset(image, 0x33, IMAGE_FILE_SIZE);
-    memset(image, 0, 64);
-    put64(image + 8, text_offset);
-    put64(image + 16, image_size);
-    put64(image + 24, flags);
-    memcpy(image + 56, "ARM\x64", 4);
-}
-
-static bool load(const void *kernel, size_t kernel_size, const void *initrd,
-                 size_t initrd_size, struct loaded_image *out, GError **error)
-{
-    g_autoptr(GBytes) k = g_bytes_new(kernel, kernel_size);
-    g_autoptr(GBytes) i =
-        initrd != NULL ? g_bytes_new(initrd, initrd_size) : NULL;
-
-    return loader_load_bytes(&ram, k, "the-kernel", i, "the-initrd", out,
-                             error);
-}
 
 static void check_refused(const void *kernel, size_t size, int code,
                           const char *says, const char *which)
@@ -539,162 +419,6 @@ START_TEST(files_that_cannot_be_read_are_named)
 }
 END_TEST
 
-/* --- random files --- */
-
-static guint32 seed_get(void)
-{
-    const char *given = g_getenv("SHOOTDOWN_TEST_SEED");
-    guint32 seed =
-        given != NULL ? (guint32)strtoul(given, NULL, 0) : (guint32)time(NULL);
-
-    printf("SHOOTDOWN_TEST_SEED=%u\n", seed);
-    fflush(stdout);
-    return seed;
-}
-
-/* What must hold of anything that was accepted. */
-static void check_sane(const struct loaded_image *out)
-{
-    uint64_t ram_end = ram.base + ram.size;
-
-    ck_assert_uint_ge(out->kernel_start, ram.base);
-    ck_assert_uint_lt(out->kernel_start, out->kernel_end);
-    ck_assert_uint_ge(out->entry, out->kernel_start);
-    ck_assert_uint_lt(out->entry, out->kernel_end);
-    ck_assert_uint_eq(out->entry % 4, 0);
-    ck_assert_uint_ge(out->dtb, out->kernel_end);
-    ck_assert_uint_le(out->dtb + LOADER_DTB_MAX, ram_end);
-    if (out->initrd_end != 0) {
-        ck_assert_uint_ge(out->initrd_start, out->kernel_end);
-        ck_assert_uint_le(out->initrd_end, out->dtb);
-    }
-}
-
-/* Values that tend to sit on the edges of checks. */
-static uint64_t nasty_value(GRand *rand)
-{
-    static const uint64_t values[] = {
-        0,
-        1,
-        4,
-        0x7f,
-        0xff,
-        0x1000,
-        RAM_SIZE,
-        RAM_SIZE - 1,
-        BOARD_RAM_BASE,
-        BOARD_RAM_BASE + RAM_SIZE,
-        BOARD_RAM_BASE - 1,
-        0x7fffffff,
-        0xffffffff,
-        0x7fffffffffffffffull,
-        0x8000000000000000ull,
-        ~0ull,
-        ~0ull - 0x1000,
-    };
-    uint64_t value = values[g_rand_int_range(rand, 0, G_N_ELEMENTS(values))];
-
-    return g_rand_boolean(rand)
-               ? value
-               : value + (uint64_t)g_rand_int_range(rand, -9, 9);
-}
-
-static void mutate(GRand *rand, uint8_t *bytes, size_t size, size_t front)
-{
-    int count = g_rand_int_range(rand, 1, 5);
-
-    for (int i = 0; i < count; i++) {
-        size_t at = (size_t)g_rand_int_range(
-            rand, 0,
-            (gint32)(g_rand_int_range(rand, 0, 8) != 0 ? front : size));
-
-        if (g_rand_boolean(rand)) {
-            uint64_t value = nasty_value(rand);
-            size_t width = (size_t)1 << g_rand_int_range(rand, 0, 4);
-
-            at &= ~(width - 1);
-            if (at + width <= size) {
-                memcpy(bytes + at, &value, width);
-            }
-        } else {
-            bytes[at] ^= (uint8_t)(1u << g_rand_int_range(rand, 0, 8));
-        }
-    }
-}
-
-static void fuzz(const void *good, size_t size, size_t front, unsigned rounds,
-                 guint32 seed)
-{
-    GRand *rand = g_rand_new_with_seed(seed);
-    unsigned accepted = 0;
-
-    for (unsigned i = 0; i < rounds; i++) {
-        size_t length = g_rand_int_range(rand, 0, 4) != 0
-                            ? size
-                            : (size_t)g_rand_int_range(rand, 1, (gint32)size);
-        /* Exactly as long as the file: a read past it is an error of the
-         * allocator or the sanitizer. */
-        uint8_t *bytes = g_malloc(length);
-        g_autoptr(GBytes) kernel = NULL;
-        struct loaded_image out;
-        GError *error = NULL;
-
-        memcpy(bytes, good, length);
-        if (i % 8 != 0) {
-            mutate(rand, bytes, length, MIN(front, length));
-        }
-        kernel = g_bytes_new_take(bytes, length);
-        if (loader_load_bytes(&ram, kernel, "fuzz", kernel, "initrd", &out,
-                              &error)) {
-            ck_assert_ptr_null(error);
-            check_sane(&out);
-            accepted++;
-        } else {
-            ck_assert_ptr_nonnull(error);
-            ck_assert(error->domain == DEV_ERROR);
-            ck_assert_uint_gt(strlen(error->message), 20);
-            g_error_free(error);
-        }
-    }
-    printf("%u of %u accepted\n", accepted, rounds);
-    fflush(stdout);
-    ck_assert_uint_gt(accepted, 0);
-    ck_assert_uint_lt(accepted, rounds);
-    g_rand_free(rand);
-}
-
-START_TEST(random_elf_files_are_refused_or_sane)
-{
-    struct elf_file f = elf_make();
-
-    fuzz(&f, sizeof(f), sizeof(f.header) + sizeof(f.phdr), 20000, seed_get());
-}
-END_TEST
-
-START_TEST(random_image_files_are_refused_or_sane)
-{
-    uint8_t image[IMAGE_FILE_SIZE];
-
-    image_make(image, 0x80000, 0x20000, 0xa);
-    fuzz(image, sizeof(image), 64, 10000, seed_get());
-}
-END_TEST
-
-START_TEST(every_truncation_of_an_elf_file_is_refused)
-{
-    struct elf_file f = elf_make();
-
-    for (size_t length = 1; length < sizeof(f); length++) {
-        struct loaded_image out;
-        GError *error = NULL;
-
-        ck_assert_msg(!load(&f, length, NULL, 0, &out, &error), "%zu", length);
-        ck_assert_ptr_nonnull(error);
-        g_error_free(error);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("loader");
@@ -721,9 +445,6 @@ int main(void)
     tcase_add_test(tc, impossible_ram_is_refused);
     tcase_add_test(tc, files_are_loaded_by_name);
     tcase_add_test(tc, files_that_cannot_be_read_are_named);
-    tcase_add_test(tc, random_elf_files_are_refused_or_sane);
-    tcase_add_test(tc, random_image_files_are_refused_or_sane);
-    tcase_add_test(tc, every_truncation_of_an_elf_file_is_refused);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
