@@ -213,4 +213,11 @@ static inline int suite_run(Suite *suite)
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static inline void spi_enable(unsigned intid, uint8_t priority, uint64_t route)
+{
+    set_priority(0, intid, priority);
+    mmio_write(BOARD_GICD_BASE + 0x6000 + 8 * intid, route, 8);
+    gicd_write(0x100 + intid / 32 * 4, 1u << (intid % 32));
+}
+
 #endif
