@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of the ledger share: ledger.c feeds it, ledger_tables.c knows
- * the tables, ledger_tags.c who may have entries of a root, ledger_records.c
- * what was taken away, ledger_judge.c and ledger_bbm.c say what is wrong,
- * ledger_said.c what contradicts what the program said it was doing,
- * ledger_journal.c owns the memory. Private to mmu; single thread.
+ * What the files of the ledger share: ledger.c feeds it, ledger_paid.c has its
+ * TLBIs and DSBs, ledger_tables.c knows the tables, ledger_tags.c who may have
+ * entries of a root, ledger_records.c what was taken away, ledger_judge.c and
+ * ledger_bbm.c say what is wrong, ledger_said.c what contradicts what the
+ * program said it was doing, ledger_journal.c owns the memory. Private to mmu;
+ * single thread.
  *
  * A descriptor that was taken away, replaced or made to allow less is owed for
  * until, in this order,
