@@ -161,7 +161,9 @@ void ledger_store(struct ledger *l, unsigned vcpu, uint64_t pc, gpa_t pa,
         ledger_judge_link(l, vcpu, pc, t, index, now);
     }
     put(l, t, index, now);
-    if (!l->full) {
+    if (l->full) {
+        ledger_context_store(l, vcpu, pc, t, index, now);
+    } else {
         raw = change; /* what reads the same is no change at all */
     }
     if (was && (!is || raw != LEDGER_CHANGE_NONE)) {

@@ -401,6 +401,7 @@ void ledger_dsb(struct ledger *l, unsigned vcpu, uint64_t pc,
         ledger_sweep(l);
     }
     if (l->full) {
+        ledger_context_dsb(l, vcpu, dsb);
         ledger_big_wait(l, vcpu, dsb);
     }
 }

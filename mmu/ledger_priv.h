@@ -4,8 +4,8 @@
  * TLBIs and DSBs, ledger_tables.c knows the tables, ledger_tags.c who may have
  * entries of a root, ledger_records.c what was taken away, ledger_judge.c and
  * ledger_bbm.c say what is wrong, ledger_said.c what contradicts what the
- * program said it was doing, ledger_journal.c owns the memory. Private to mmu;
- * single thread.
+ * program said it was doing, ledger_context.c what a vCPU uses too early,
+ * ledger_journal.c owns the memory. Private to mmu; single thread.
  *
  * A descriptor that was taken away, replaced or made to allow less is owed for
  * until, in this order,
@@ -40,6 +40,7 @@
 #define LEDGER_NO_ROOT UINT64_MAX
 #define LEDGER_WAITS 4u
 #define LEDGER_PINS_MAX 64u
+#define LEDGER_CONTEXTS 16u
 #define LEDGER_CLEAN_BUCKETS 64u
 #define LEDGER_BIGS 8u
 /* Contract points of one record that wait for somebody to come back. */
@@ -202,12 +203,22 @@ struct ledger_clean {
     uint64_t pc;
 };
 
+/* A descriptor of the high half that the vCPU made valid, and may not use. */
+struct ledger_context {
+    gpa_t pa;
+    uint64_t pc, now;
+    bool shown; /* by a DSB; missing is the synchronization of its context */
+};
+
 struct ledger_vcpu {
     struct ledger_loaded loaded[2];
     gpa_t walked;      /* by software; LEDGER_NO_ROOT: none */
     uint64_t asked_by; /* whose requests to flush it has not served */
     unsigned el;
-    bool tlbi; /* a broadcast one since its last wide DSB */
+    struct ledger_context context[LEDGER_CONTEXTS]; /* the oldest first */
+    unsigned contexts;
+    bool is_nested; /* S13: it may have returned to EL1, unseen */
+    bool tlbi;      /* a broadcast one since its last wide DSB */
     struct ledger_big big[LEDGER_BIGS];
     unsigned bigs; /* in use, or more: some were lost */
     gva_t fault_va;
@@ -387,6 +398,13 @@ struct ledger_violation ledger_describe(const struct ledger_table *t,
  */
 void ledger_tell(struct ledger *l, struct ledger_violation *v,
                  struct ledger_record *r, struct ledger_sight sight);
+
+/* --- ledger_context.c --- */
+
+void ledger_context_store(struct ledger *l, unsigned vcpu, uint64_t pc,
+                          const struct ledger_table *t, unsigned index,
+                          uint64_t now);
+void ledger_context_dsb(struct ledger *l, unsigned vcpu, struct ledger_dsb dsb);
 
 /* --- ledger_said.c --- */
 

@@ -146,6 +146,9 @@ static const struct {
     [LEDGER_LOST] = {11, "lost", "a flush was taken as done that was not"},
     [LEDGER_DIRTY] = {12, "dirty",
                       "a page was dropped as clean, and it had been written"},
+    [LEDGER_CONTEXT] = {13, "context",
+                        "a vCPU uses a translation that it has just stored "
+                        "before its context is synchronized"},
 };
 
 unsigned ledger_rule_number(enum ledger_rule rule)
@@ -219,6 +222,9 @@ static const struct {
                             "software walks the tables since it was linked"},
     [LEDGER_STEP_SERVICE] = {"service", "who was asked has not flushed"},
     [LEDGER_STEP_CLEAN] = {"clean", "its contents are not what they were"},
+    [LEDGER_STEP_MADE_DSB] = {"made-dsb", "no DSB after the store"},
+    [LEDGER_STEP_CONTEXT] =
+        {"context", "no ISB, exception or return from one after the DSB"},
 };
 
 const char *ledger_step_name(enum ledger_step step)

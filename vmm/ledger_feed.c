@@ -59,6 +59,9 @@ static void walk(struct ledger *ledger, struct vm *vm, const struct event *e)
         ledger_walk(ledger, half, e->a[0], vcpu->regime.half[half].start_level,
                     w.table, tables);
     }
+    if (half && e->kind == EVENT_walk) {
+        ledger_walked(ledger, e->vcpu, e->pc, w.table, tables);
+    }
 }
 
 static void tlbi(struct ledger *ledger, struct vm *vm, const struct event *e)
@@ -195,6 +198,15 @@ void ledger_feed(struct ledger *ledger, struct vm *vm, const struct event *e)
         break;
     case EVENT_fault:
         fault(ledger, e);
+        ledger_synced(ledger, e->vcpu,
+                      e->a[3] ? LEDGER_SYNC_TAKEN_EL1 : LEDGER_SYNC_TAKEN_EL0);
+        break;
+    case EVENT_irq_take:
+        ledger_synced(ledger, e->vcpu,
+                      e->a[0] ? LEDGER_SYNC_TAKEN_EL1 : LEDGER_SYNC_TAKEN_EL0);
+        break;
+    case EVENT_isb:
+        ledger_synced(ledger, e->vcpu, LEDGER_SYNC_ISB);
         break;
     case EVENT_hit_stale:
         ledger_hit(ledger, e->vcpu, e->a[0]);

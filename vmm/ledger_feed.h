@@ -28,7 +28,7 @@ struct vm;
      EVENT_BIT(EVENT_soft_walk_end) | EVENT_BIT(EVENT_flush_ask) |             \
      EVENT_BIT(EVENT_flush_waited) | EVENT_BIT(EVENT_flush_served) |           \
      EVENT_BIT(EVENT_flush_resume) | EVENT_BIT(EVENT_frame_clean) |            \
-     EVENT_BIT(EVENT_frame_drop))
+     EVENT_BIT(EVENT_frame_drop) | EVENT_BIT(EVENT_isb))
 
 void ledger_feed(struct ledger *ledger, struct vm *vm, const struct event *e);
 

@@ -35,12 +35,14 @@ const char *ledger_place_deed(const struct ledger_finding *f,
         [LEDGER_LIVELOCK] = "faults",
         [LEDGER_LOST] = "taken as done",
         [LEDGER_DIRTY] = "dropped",
+        [LEDGER_CONTEXT] = "used",
     };
 
     switch (kind) {
     case LEDGER_PLACE_STORE:
-        return f->first.rule == LEDGER_DIRTY ? "last found clean"
-                                             : "taken away";
+        return f->first.rule == LEDGER_DIRTY     ? "last found clean"
+               : f->first.rule == LEDGER_CONTEXT ? "stored"
+                                                 : "taken away";
     case LEDGER_PLACE_TLBI:
         return "invalidated";
     case LEDGER_PLACE_DSB:
@@ -141,6 +143,9 @@ char *ledger_promise_text(const struct ledger_finding *f)
         return g_strdup_printf("frame 0x%" PRIx64 " is dropped: what it holds "
                                "is what was written out",
                                v->frame);
+    case LEDGER_CONTEXT:
+        return g_strdup("a vCPU's own stores to its kernel's tables hold for "
+                        "it after a DSB and a context synchronization");
     case LEDGER_LIVELOCK:
         return g_strdup_printf("a fault at 0x%" PRIx64 " is over when it was "
                                "handled",
@@ -193,6 +198,11 @@ char *ledger_owed_text(const struct ledger_finding *f)
         return g_strdup_printf("by vCPU %s: a DSB ISH of its own, after the "
                                "issuer's of the TLBI",
                                who);
+    case LEDGER_STEP_MADE_DSB:
+        return g_strdup_printf("by vCPU %u: DSB ISHST (or NSHST) and ISB",
+                               v->now_vcpu);
+    case LEDGER_STEP_CONTEXT:
+        return g_strdup_printf("by vCPU %u: an ISB", v->now_vcpu);
     case LEDGER_STEP_CLEAN:
         return g_strdup("by who drops it: writing out what was stored since");
     case LEDGER_STEP_BREAK:
@@ -300,6 +310,10 @@ const char *ledger_fix_text(const struct ledger_violation *v, bool is_ipi)
         return "After TLBI and DSB ask every CPU whose unit may be active to "
                "execute a DSB, and wait for that; to repeat TLBI and DSB does "
                "not help.";
+    case LEDGER_STEP_MADE_DSB:
+    case LEDGER_STEP_CONTEXT:
+        return "Put DSB ISHST and ISB between the store and the first use of "
+               "what it maps, on the CPU that does both.";
     case LEDGER_STEP_CLEAN:
         return "Flush the writable translation before the page is declared "
                "clean: what is stored through it later does not set the "

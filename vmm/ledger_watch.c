@@ -131,6 +131,7 @@ void ledger_watch_returned(struct ledger_watch *watch, unsigned vcpu,
         uv_mutex_lock(&watch->lock);
         watch->teller = vcpu;
         ledger_el(watch->ledger, vcpu, el);
+        ledger_synced(watch->ledger, vcpu, LEDGER_SYNC_RETURN);
         uv_mutex_unlock(&watch->lock);
     }
 }

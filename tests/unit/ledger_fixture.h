@@ -120,6 +120,9 @@ __attribute__((unused)) static void walk(struct world *w, unsigned vcpu,
         table = desc_next_table(desc);
     }
     ledger_walk(w->ledger, half, va, 0, at, count);
+    if (half) {
+        ledger_walked(w->ledger, vcpu, 0x1000 + w->line, at, count);
+    }
 }
 
 __attribute__((unused)) static void load_root(struct world *w, unsigned vcpu,
@@ -454,6 +457,14 @@ __attribute__((unused)) static void event(struct world *w, unsigned vcpu,
         ledger_progress(w->ledger, vcpu);
     } else if (strcmp(word[0], "hit") == 0) {
         ledger_hit(w->ledger, vcpu, number(w, word[1]));
+    } else if (strcmp(word[0], "isb") == 0) {
+        ledger_synced(w->ledger, vcpu, LEDGER_SYNC_ISB);
+    } else if (strcmp(word[0], "take") == 0) {
+        ledger_synced(w->ledger, vcpu,
+                      number(w, word[1]) ? LEDGER_SYNC_TAKEN_EL1
+                                         : LEDGER_SYNC_TAKEN_EL0);
+    } else if (strcmp(word[0], "eret") == 0) {
+        ledger_synced(w->ledger, vcpu, LEDGER_SYNC_RETURN);
     } else if (strcmp(word[0], "off") == 0) {
         ledger_vcpu_off(w->ledger, vcpu);
     } else {

@@ -14,8 +14,7 @@
  * counts who can use a translation now; who has it under a tag that is not
  * loaded is judged when he comes back (ledger_el()).
  *
- * Not judged: S13 (a kernel's use of its own mapping before ISB) and S14
- * (devices have no TLB here).
+ * Not judged: S14 (devices have no TLB here).
  *
  * All memory is in one arena, reserved by ledger_new() and, for the copy, by
  * the first ledger_checkpoint(). One thread at a time; depends on desc.h and
@@ -44,7 +43,7 @@
 #define LEDGER_RULES_BBM (LEDGER_S(8) | LEDGER_S(10))
 #define LEDGER_RULES_ALL                                                       \
     (LEDGER_RULES_BBM | LEDGER_S(1) | LEDGER_S(2) | LEDGER_S(4) |              \
-     LEDGER_S(9) | LEDGER_S(11) | LEDGER_S(12) | LEDGER_S(15))
+     LEDGER_S(9) | LEDGER_S(11) | LEDGER_S(12) | LEDGER_S(13) | LEDGER_S(15))
 
 /* Why a change of a valid descriptor needs the old one to be gone first. */
 enum ledger_change {
@@ -67,8 +66,9 @@ enum ledger_rule {
     LEDGER_READER,   /* S4: contents are read that somebody can still change */
     LEDGER_TAG,      /* S9: an ASID that may have another root's entries */
     LEDGER_LIVELOCK, /* S15: the same fault again and again */
-    LEDGER_LOST,  /* S11: a flush was asked for and taken as done too early */
-    LEDGER_DIRTY, /* S12: a frame was dropped as clean that is not */
+    LEDGER_LOST,    /* S11: a flush was asked for and taken as done too early */
+    LEDGER_DIRTY,   /* S12: a frame was dropped as clean that is not */
+    LEDGER_CONTEXT, /* S13: a vCPU uses what it has mapped too early */
     LEDGER_RULES
 };
 
@@ -94,6 +94,8 @@ enum ledger_step {
     LEDGER_STEP_WALKER,     /* S8: by software that still walks the tables */
     LEDGER_STEP_SERVICE,    /* S11: by who was asked to flush */
     LEDGER_STEP_CLEAN,      /* S12: to look again whether somebody wrote */
+    LEDGER_STEP_MADE_DSB,   /* S13: by who stored, before it uses it */
+    LEDGER_STEP_CONTEXT,    /* S13: ISB, an exception or the return from one */
     LEDGER_STEPS
 };
 
@@ -223,6 +225,24 @@ uint64_t ledger_late(const struct ledger *ledger);
 void ledger_walk(struct ledger *ledger, unsigned half, gva_t va,
                  unsigned start_level, const gpa_t *descriptors,
                  unsigned count);
+/*
+ * After ledger_walk(): it was for an access of that vCPU, not speculation. Then
+ * the vCPU relies on what is there (S13).
+ */
+void ledger_walked(struct ledger *ledger, unsigned vcpu, uint64_t pc,
+                   const gpa_t *descriptors, unsigned count);
+/*
+ * The vCPU synchronized its context. Returns from exceptions need not be told;
+ * S13 is then not judged from an exception that was taken from EL1 until one
+ * from EL0.
+ */
+enum ledger_sync {
+    LEDGER_SYNC_ISB,
+    LEDGER_SYNC_TAKEN_EL0, /* an exception, from there */
+    LEDGER_SYNC_TAKEN_EL1,
+    LEDGER_SYNC_RETURN
+};
+void ledger_synced(struct ledger *ledger, unsigned vcpu, enum ledger_sync sync);
 /* Of a descriptor that changed. In tables that nobody walked: ignored. */
 void ledger_store(struct ledger *ledger, unsigned vcpu, uint64_t pc, gpa_t pa,
                   uint64_t now);
