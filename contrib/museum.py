@@ -322,7 +322,7 @@ def page(e):
     lines += ["", paragraph("So: " + e["consequence"]), "", "## Here", "",
               paragraph(e["here"])]
     if not e["rules"]:
-        lines += ["", paragraph("The ledger cannot see it: " + e["why"])]
+        lines += ["", paragraph("No test shows it: " + e["why"])]
     for show in e.get("show", []):
         told = f"The ledger tells {show['tells']}"
         if "title" in show:
