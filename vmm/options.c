@@ -174,7 +174,7 @@ static void add_choice_group(GOptionContext *context, struct options *o,
                     "end a run after N scheduling points", "N"),
         OPTION_TEXT(
             "ledger", 0, ledger,
-            "tell what is relied on too early (default on, parallel: off)",
+            "tell what is relied on early (off if parallel)",
             "on|stop|off"),
         OPTION_FILE("probes", 0, probes,
                     "functions that say what annotations would", "FILE"),
