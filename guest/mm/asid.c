@@ -19,6 +19,7 @@
 #include "kernel/bug.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
+#include "kernel/smp.h"
 #include "mm/counters.h"
 #include "mm/flush.h"
 #include "mm/flush_opts.h"
@@ -103,7 +104,7 @@ static bool map_test_and_set(uint64_t n)
 static void flush_context(void)
 {
     map_clear();
-    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+    for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
         struct asid_cpu *ac = &asid_cpus[cpu];
         /* From here on that CPU's fast path fails. */
         uint64_t id =
@@ -130,7 +131,7 @@ static bool update_reserved(uint64_t id, uint64_t new_id)
 {
     bool hit = false;
 
-    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+    for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
         if (asid_cpus[cpu].reserved == id) {
             asid_cpus[cpu].reserved = new_id;
             hit = true;
@@ -165,7 +166,7 @@ static unsigned take_own(void)
     flush_park_ttbr0();
     asid_cpus[cpu_id()].reserved = 0;
     map_clear();
-    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+    for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
         uint64_t id = asid_cpus[cpu].reserved;
 
         if (id != 0) {
