@@ -4,9 +4,9 @@
  * while TLBs still have entries under the old ones. For few ASIDs
  * (asid_bits=3).
  *
- *   -o rollover  reclaim on CPU 0 takes a page of a process away, while on CPU
- *                1 others use the ASIDs up, one after the other, until the
- *                process comes back and gets another one
+ *   -o rollover  reclaim on CPU 0 takes a page of a process away, while that
+ *                comes back on CPU 1, all ASIDs are taken, and it gets another
+ *                one by a rollover
  *   -o switch    processes take turns on each of three CPUs, so that ASIDs are
  *                always too few
  *   -o exit      address spaces end, and others begin (asid_free=on)
@@ -39,7 +39,7 @@ static struct {
 /* In memory that all processes share. */
 static struct {
     struct scenario_step main, victim;
-    _Atomic uint32_t turn[MAX_RING + 1]; /* rollover; the last is the victim */
+    _Atomic uint32_t turn; /* rollover: of the victim */
     _Atomic uint32_t over;
     struct scenario_step member[RINGS][MAX_RING];
     struct {
@@ -62,15 +62,18 @@ static void wait_over(void)
 }
 
 /*
- * Each sleeps until its turn comes, and wakes the next. To poll would tell the
- * machine that this CPU waits, and another one would run.
+ * Has got an ASID, and sleeps; the last one has the CPU until the race begins,
+ * and then lets the victim have it. No interrupt wakes the victim: its handler
+ * has a DSB, after which the store that is to be late is visible.
  */
-static void take_one_turn(unsigned ring, unsigned index)
+static void take_asid(unsigned ring, unsigned index)
 {
     (void)pin_to_cpu(ring);
     scenario_arrive(&steps->member[ring][index], STEP_READY);
-    shared_wait(&steps->turn[index], 1);
-    shared_set(&steps->turn[index + 1], 1);
+    if (index == opt.ring - 1) {
+        scenario_wait(&steps->main, STEP_GO, 0);
+        shared_set(&steps->turn, 1);
+    }
     shared_wait(&steps->over, 1);
     _exit(0);
 }
@@ -93,7 +96,7 @@ static void take_turns(unsigned ring, unsigned index)
     wait_over();
 }
 
-/* Sleeps while its page is taken away, until its turn comes. */
+/* Sleeps while its page is taken away, and looks at it when its turn comes. */
 static void victim_main(unsigned ring)
 {
     volatile uint64_t *page = memory_map(1, 0, MAP_PRIVATE);
@@ -103,7 +106,8 @@ static void victim_main(unsigned ring)
     memory_write(page, 1, 1);
     (void)memory_join("");
     scenario_arrive(&steps->victim, STEP_READY);
-    shared_wait(&steps->turn[opt.ring], 1);
+    shared_wait(&steps->turn, 1);
+    (void)*page;
     scenario_arrive(&steps->victim, STEP_BACK);
     shared_wait(&steps->over, 1);
     _exit(0);
@@ -133,23 +137,37 @@ static void start_ring(unsigned ring)
     scenario_wait(&steps->member[ring][0], STEP_READY, 0);
 }
 
+static void start_victim(void)
+{
+    if (child()) {
+        victim_main(1);
+    }
+    scenario_wait(&steps->victim, STEP_READY, 0);
+}
+
+/*
+ * Who causes a rollover gets the first ASID that is free. With 3 bits the main
+ * process has 1, the first other one 2, the victim 3, four more 4 to 7; one
+ * causes a rollover and gets 2, four more get 3 to 6 (7 was kept for the CPU).
+ * Now all are taken, and the victim, when it comes back, gets 2 by the next
+ * rollover.
+ */
 static void rollover(void)
 {
     if (memory_make_group(GROUP) != 0) {
         memory_die("museum_asid: " CGROUP GROUP);
     }
-    if (child()) {
-        victim_main(1);
-    }
-    scenario_wait(&steps->victim, STEP_READY, 0);
     for (unsigned i = 0; i < opt.ring; i++) {
+        if (i == 1) {
+            start_victim();
+        }
         if (child()) {
-            take_one_turn(1, i);
+            take_asid(1, i);
         }
         scenario_wait(&steps->member[1][i], STEP_READY, 0);
     }
     scenario_mark(ANNOT_MARK_BEGIN);
-    shared_set(&steps->turn[0], 1);
+    scenario_arrive(&steps->main, STEP_GO);
     (void)memory_reclaim(GROUP, 1);
     scenario_wait(&steps->victim, STEP_BACK, 0);
     scenario_mark(ANNOT_MARK_END);
@@ -197,7 +215,9 @@ static void usage(FILE *to)
         "Address spaces get their numbers, lose them, and get others.\n"
         "  -o  rollover (default) under a TLB flush, switch on three CPUs,\n"
         "      or exit, which gives the number back\n"
-        "  -n  processes that take turns on a CPU, default 8, at most 16\n"
+        "  -n  processes on a CPU, default 8, at most 16; each has an ASID\n"
+        "  -k  rollover: which of them comes back first, default 0, the "
+        "oldest\n"
         "  -t  how many turns of switch, or lives of exit, default 8\n");
 }
 
