@@ -26,6 +26,7 @@ void ledger_root_load(struct ledger *l, unsigned vcpu, uint64_t pc,
     ledger_touch(l, loaded, sizeof(*loaded));
     loaded->root = root;
     loaded->asid = asid;
+    l->s.looked &= ~ledger_bit(vcpu);
     if (t) {
         ledger_touch(l, t->root, offsetof(struct ledger_table, desc));
         t->root->ever_loaded |= ledger_bit(vcpu);

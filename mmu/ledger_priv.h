@@ -249,8 +249,9 @@ struct ledger_state {
     unsigned pins;
     struct ledger_clean *clean[LEDGER_CLEAN_BUCKETS];
     uint64_t seq;
-    uint64_t late;  /* who is in some record's late mask */
-    uint64_t clash; /* who loaded an ASID that another one had loaded, too */
+    uint64_t late;   /* who is in some record's late mask */
+    uint64_t looked; /* who came back to EL0, and owes nothing under its root */
+    uint64_t clash;  /* who loaded an ASID that another one had loaded, too */
     uint64_t tables, records;
 };
 

@@ -213,6 +213,8 @@ static void hold(struct ledger *l, struct ledger_record *r,
 {
     uint64_t holders = ledger_holders(l, root, r->tag);
 
+    l->s.looked &= ~ledger_record_late(r); /* the tags are others now */
+
     r->holders |= holders;
     r->added |= holders;
     old->holders |= holders;
@@ -417,6 +419,7 @@ void ledger_sweep(struct ledger *l)
     bool again = true;
 
     l->s.late = 0;
+    l->s.looked = 0;
     while (again) {
         struct ledger_record *next;
 
