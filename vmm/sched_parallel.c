@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "error.h"
+#include "shootdown.h"
 #include "vcpu.h"
 #include "vm_priv.h"
 
@@ -349,6 +350,17 @@ static bool parallel_spin(struct sched *base, struct vcpu *vcpu)
     return atomic_load(&sched->queued) != 0;
 }
 
+/*
+ * Whoever is waited for may wait, in a DSB, for one that is held already: the
+ * holder does what that one owes.
+ */
+static void serve(struct vm *vm, unsigned claimed)
+{
+    for (unsigned i = 0; i < claimed; i++) {
+        shootdown_serve_claimed(vm->vcpu[i]);
+    }
+}
+
 static void parallel_exclusive(struct sched *base, struct vcpu *self,
                                void (*fn)(void *opaque), void *opaque)
 {
@@ -365,6 +377,7 @@ static void parallel_exclusive(struct sched *base, struct vcpu *self,
     for (unsigned i = 0; i < vm->cpus; i++) {
         while (!vcpu_claim(vm->vcpu[i])) {
             vcpu_request(vm->vcpu[i], VCPU_REQ_YIELD);
+            serve(vm, i);
             sched_yield();
         }
     }

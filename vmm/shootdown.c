@@ -138,14 +138,19 @@ static bool owed_by(struct vcpu *target, const struct vcpu *issuer)
     return owed || atomic_load(&target->micro_seen) < issuer->icache_owed;
 }
 
+void shootdown_serve_claimed(struct vcpu *target)
+{
+    /* Its engine is another thread's: the next run flushes the micro-TLB. */
+    target->micro_stale = true;
+    shootdown_drain(target);
+}
+
 bool shootdown_serve(struct vcpu *target)
 {
     if (!vcpu_claim(target)) {
         return false;
     }
-    /* Its engine is another thread's: the next run flushes the micro-TLB. */
-    target->micro_stale = true;
-    shootdown_drain(target);
+    shootdown_serve_claimed(target);
     vcpu_release(target);
     return true;
 }

@@ -30,6 +30,8 @@ void shootdown_apply_of(struct vcpu *vcpu, uint32_t issuer, uint64_t ticket);
  * Applies what another vCPU owes, if no worker runs it. False: it is held.
  */
 bool shootdown_serve(struct vcpu *target);
+/* The same for one that the caller holds, and whose engine is not running. */
+void shootdown_serve_claimed(struct vcpu *target);
 /* An IC operation was performed by this vCPU; others follow by its DSB. */
 void shootdown_icache(struct vcpu *vcpu);
 
