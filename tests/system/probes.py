@@ -18,8 +18,8 @@ import tempfile
 RACE = ["reclaim_race", "--engine", "seeded", "--ledger", "on",
         "--snapshot-at", "1", "--mem", "64M"]
 DRAIN = ["drain_race", "--engine", "seeded", "--ledger", "on",
-         "--snapshot-at", "1", "--mem", "64M", "--strategy", "pct:3",
-         "--runs", "40"]
+         "--snapshot-at", "1", "--mem", "64M", "--cpus", "3", "--strategy",
+         "pos", "--runs", "200"]
 
 # The bundled kernel; struct page is 64 bytes, page_map points to the first.
 PROBES = """\
